@@ -1,0 +1,1 @@
+//! Composition root: builds the rooms in dependency order, joins them, stops them in reverse.

@@ -1,0 +1,81 @@
+//! The command line: one file a subcommand.
+
+pub mod chat;
+pub mod config;
+pub mod converse;
+pub mod doctor;
+pub mod listen;
+pub mod models;
+pub mod run;
+pub mod say;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::config::{Home, Settings};
+
+/// A voice-and-avatar companion in one process.
+#[derive(Debug, Parser)]
+#[command(version, about, propagate_version = true)]
+pub struct Cli {
+    /// Folder of settings, transcripts and logs [default: ~/.alice]
+    #[arg(long, global = true, env = "ALICE_HOME")]
+    pub home: Option<std::path::PathBuf>,
+
+    /// Set one setting for this run, such as `--set voice.engine=kokoro`; may be repeated
+    #[arg(long = "set", global = true, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+
+    /// What to do; `run` when it is left out
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// What `alice` can do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Start Alice: ears, mind, voice and the page
+    Run(run::Args),
+    /// Talk by typing, in a terminal or a pipe
+    Chat(chat::Args),
+    /// Transcribe a recording
+    Listen(listen::Args),
+    /// Speak a text
+    Say(say::Args),
+    /// Hold a whole conversation on files
+    Converse(converse::Args),
+    /// Fetch, check and list model weights
+    Models(models::Args),
+    /// Show settings and where they come from
+    Config(config::Args),
+    /// Check devices, weights, keys and engines
+    Doctor(doctor::Args),
+}
+
+/// What every subcommand gets.
+pub struct Context {
+    /// The home folder.
+    pub home: Home,
+    /// The settings in force.
+    pub settings: Settings,
+}
+
+/// Reads the command line and does what it says.
+///
+/// # Errors
+/// What the subcommand could not do, as one line for the person.
+pub async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+    let home = cli.home.map(Home::at).unwrap_or_else(Home::from_env);
+    let context = Context { home, settings: Settings::default() };
+    match cli.command.unwrap_or(Command::Run(run::Args::default())) {
+        Command::Run(args) => run::run(args, context).await,
+        Command::Chat(args) => chat::run(args, context).await,
+        Command::Listen(args) => listen::run(args, context).await,
+        Command::Say(args) => say::run(args, context).await,
+        Command::Converse(args) => converse::run(args, context).await,
+        Command::Models(args) => models::run(args, context).await,
+        Command::Config(args) => config::run(args, context).await,
+        Command::Doctor(args) => doctor::run(args, context).await,
+    }
+}

@@ -1,0 +1,17 @@
+//! `alice chat`: talk by typing.
+
+use std::process::ExitCode;
+
+use super::Context;
+
+/// Arguments of `alice chat`.
+#[derive(Debug, Default, clap::Args)]
+pub struct Args {}
+
+/// Runs the subcommand.
+///
+/// # Errors
+/// What it could not do, as one line for the person.
+pub async fn run(_args: Args, _context: Context) -> anyhow::Result<ExitCode> {
+    anyhow::bail!("`alice chat` is not in this build yet")
+}

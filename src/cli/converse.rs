@@ -1,0 +1,17 @@
+//! `alice converse`: the whole loop on files.
+
+use std::process::ExitCode;
+
+use super::Context;
+
+/// Arguments of `alice converse`.
+#[derive(Debug, Default, clap::Args)]
+pub struct Args {}
+
+/// Runs the subcommand.
+///
+/// # Errors
+/// What it could not do, as one line for the person.
+pub async fn run(_args: Args, _context: Context) -> anyhow::Result<ExitCode> {
+    anyhow::bail!("`alice converse` is not in this build yet")
+}

@@ -1,0 +1,1 @@
+//! Ears: capture, resampling, echo cancelling, voice activity, turns, speech recognition.

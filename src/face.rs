@@ -1,0 +1,1 @@
+//! Face: what the avatar should show, and when.

@@ -1,0 +1,1 @@
+//! Language models behind one trait: embedded, OpenAI-compatible, and the chain of fallbacks.

@@ -1,0 +1,1 @@
+//! Persona: who Alice is, her prompt, and what she feels.

@@ -1,0 +1,1 @@
+//! The local server: events, chat, media, remote devices, the page.

@@ -1,0 +1,1 @@
+//! Store: append-only JSONL files with one writer each.
