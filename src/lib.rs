@@ -14,3 +14,6 @@ pub mod persona;
 pub mod server;
 pub mod store;
 pub mod voice;
+
+#[cfg(test)]
+mod testing;

@@ -262,3 +262,17 @@ pub trait RemoteDevices: Send + Sync {
     /// One line for the device's person: unsupported rate (8–48 kHz is taken), or Alice is stopping.
     fn connect(&self, hello: RemoteHello) -> Result<RemoteLink, String>;
 }
+
+// ---- feelings (persona → voice) -----------------------------------------------------------------
+
+/// Finds the feeling of a sentence from its words, the user's words and the model's tag.
+pub trait Feels: Send + Sync {
+    /// What to show while `sentence`, an answer to `user_text`, is spoken. `tag` is what the model
+    /// wrote, where it wrote one; how far it is believed depends on the model.
+    fn feel(
+        &self,
+        user_text: &str,
+        sentence: &str,
+        tag: Option<super::contracts::Feeling>,
+    ) -> super::contracts::Feeling;
+}
