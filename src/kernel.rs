@@ -8,3 +8,4 @@ pub mod host;
 pub mod ids;
 pub mod load;
 pub mod ports;
+pub mod resample;
