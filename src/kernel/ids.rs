@@ -55,6 +55,11 @@ impl fmt::Display for TurnId {
 pub struct TurnIds(AtomicU64);
 
 impl TurnIds {
+    /// Ids that go on after `last`, for a session that is resumed: an id is used once in a transcript.
+    pub fn after(last: TurnId) -> Self {
+        Self(AtomicU64::new(last.0))
+    }
+
     /// The next id; the first is 1.
     pub fn next(&self) -> TurnId {
         TurnId(self.0.fetch_add(1, Ordering::Relaxed) + 1)

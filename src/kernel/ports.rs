@@ -8,6 +8,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::clock::BoxFuture;
+use super::contracts::TurnSource;
 use super::ids::{MediaId, SegmentId, TurnId};
 
 /// Mono sound.
@@ -275,4 +276,54 @@ pub trait Feels: Send + Sync {
         sentence: &str,
         tag: Option<super::contracts::Feeling>,
     ) -> super::contracts::Feeling;
+}
+
+// ---- journal (store → mind) ---------------------------------------------------------------------
+
+/// What a line of a transcript is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EntryKind {
+    /// The user's words.
+    User,
+    /// What was heard of Alice's reply.
+    Assistant,
+    /// About the talk, not part of it: why a turn failed.
+    Meta,
+}
+
+/// One line of a transcript.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JournalEntry {
+    /// The turn that it belongs to.
+    pub turn: TurnId,
+    /// What it is.
+    pub kind: EntryKind,
+    /// The words, without tags.
+    pub text: String,
+    /// Where the user's words came from; absent in other kinds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<TurnSource>,
+    /// The user cut this reply short.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
+}
+
+/// Keeps the talk for later. Never fails as far as the caller can see: what can't be written now is
+/// held and tried again, and a notice says so.
+pub trait Journal: Send + Sync {
+    /// Writes an entry behind those before it. Does not block.
+    fn append(&self, entry: JournalEntry);
+
+    /// Completes when everything that was appended is on the disk, or when it cannot be for now.
+    fn flush(&self) -> BoxFuture<'_, ()>;
+}
+
+// ---- system prompt (persona → mind) -------------------------------------------------------------
+
+/// Who Alice is, in words for a language model.
+pub trait SystemPrompt: Send + Sync {
+    /// The system message of the next request. `tags`: the model is good at writing emotion tags,
+    /// so it gets the full prompt that asks for them; else the short one for a small model.
+    fn system(&self, tags: bool) -> String;
 }
