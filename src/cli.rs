@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::config::{Home, Settings};
+use crate::config::{self as settings, Home, Loaded, Settings};
 
 /// A voice-and-avatar companion in one process.
 #[derive(Debug, Parser)]
@@ -53,12 +53,34 @@ pub enum Command {
     Doctor(doctor::Args),
 }
 
+impl Command {
+    /// These help to repair settings that can't be used.
+    fn runs_without_settings(&self) -> bool {
+        match self {
+            Self::Doctor(_) => true,
+            Self::Config(args) => args.is_path(),
+            _ => false,
+        }
+    }
+}
+
+/// Writes a line for the person beside the output. A closed stderr is no reason to stop.
+fn say(line: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
 /// What every subcommand gets.
 pub struct Context {
     /// The home folder.
     pub home: Home,
     /// The settings in force.
     pub settings: Settings,
+    /// The same settings with where each comes from.
+    pub loaded: Loaded,
+    /// Why the settings can't be used; then the defaults are in force. Only `alice doctor` and
+    /// `alice config path` run all the same.
+    pub refused: Option<settings::ConfigError>,
 }
 
 /// Reads the command line and does what it says.
@@ -67,8 +89,17 @@ pub struct Context {
 /// What the subcommand could not do, as one line for the person.
 pub async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     let home = cli.home.map(Home::at).unwrap_or_else(Home::from_env);
-    let context = Context { home, settings: Settings::default() };
-    match cli.command.unwrap_or(Command::Run(run::Args::default())) {
+    let command = cli.command.unwrap_or(Command::Run(run::Args::default()));
+    let (loaded, refused) = match settings::load(&home, settings::environment(), &cli.set) {
+        Ok(loaded) => (loaded, None),
+        Err(error) if command.runs_without_settings() => (Loaded::default(), Some(error)),
+        Err(error) => return Err(error.into()),
+    };
+    for warning in &loaded.warnings {
+        say(&format!("warning: {warning}"));
+    }
+    let context = Context { home, settings: loaded.settings.clone(), loaded, refused };
+    match command {
         Command::Run(args) => run::run(args, context).await,
         Command::Chat(args) => chat::run(args, context).await,
         Command::Listen(args) => listen::run(args, context).await,

@@ -6,6 +6,8 @@ use clap::Parser;
 
 #[tokio::main]
 async fn main() -> ExitCode {
+    // reqwest is built without a provider of its own. An error would mean that one is installed.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     match alice::cli::run(alice::cli::Cli::parse()).await {
         Ok(code) => code,
         Err(error) => {

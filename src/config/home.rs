@@ -25,6 +25,21 @@ impl Home {
         &self.0
     }
 
+    /// Makes the folder, for its owner alone, when it is not there.
+    ///
+    /// # Errors
+    /// When it can't be made; the error names it.
+    pub fn create(&self) -> std::io::Result<()> {
+        let mut builder = std::fs::DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(&self.0).map_err(|error| {
+            let text = format!("the home folder {} can't be made: {error}", self.0.display());
+            std::io::Error::new(error.kind(), text)
+        })
+    }
+
     /// The settings file.
     pub fn config_file(&self) -> PathBuf {
         self.0.join("config.toml")
@@ -63,5 +78,20 @@ impl Home {
             Some(user) => user.join(".cache").join("alice").join("models"),
             None => self.0.join("models"),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[cfg(unix)]
+    #[test]
+    fn a_new_home_is_for_its_owner_alone() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let home = super::Home::at(folder.path().join("new"));
+        home.create().unwrap();
+        home.create().unwrap();
+        let mode = std::fs::metadata(home.root()).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
     }
 }
