@@ -9,3 +9,4 @@ pub mod ids;
 pub mod load;
 pub mod ports;
 pub mod resample;
+pub mod wav;

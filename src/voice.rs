@@ -1,5 +1,8 @@
 //! Voice: speakable text, synthesis, mouth shapes, playback, and the ledger of what was heard.
 
+pub mod ledger;
+pub mod media;
+
 use tokio_util::sync::CancellationToken;
 
 use crate::kernel::contracts::{Feeling, VisemeFrame};
