@@ -1,5 +1,7 @@
 //! Ears: capture, resampling, echo cancelling, voice activity, turns, speech recognition.
 
+pub mod stt;
+
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;

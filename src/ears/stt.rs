@@ -1,0 +1,5 @@
+//! Speech recognition: engines, their order, and what keeps invented text out.
+
+pub mod moonshine;
+#[cfg(test)]
+pub(crate) mod wer;
