@@ -1,1 +1,5 @@
-//! Store: append-only JSONL files with one writer each.
+//! Store: transcripts on disk, one writer each.
+
+pub mod sessions;
+pub mod transcript;
+mod writer;
