@@ -1,6 +1,10 @@
 //! Ears: capture, resampling, echo cancelling, voice activity, turns, speech recognition.
 
+pub mod resample;
 pub mod stt;
+pub mod timestamps;
+pub mod vad;
+pub mod wav;
 
 use std::time::Duration;
 
