@@ -2,6 +2,7 @@
 
 pub mod ledger;
 pub mod media;
+pub mod pipeline;
 
 use tokio_util::sync::CancellationToken;
 
