@@ -9,4 +9,5 @@ pub mod ids;
 pub mod load;
 pub mod ports;
 pub mod resample;
+pub mod scene;
 pub mod wav;
