@@ -1,6 +1,7 @@
 //! Alice, a voice-and-avatar companion in one process. `ARCHITECTURE.md` is the map.
 
 pub mod app;
+pub mod bench;
 pub mod cli;
 pub mod config;
 pub mod ears;
