@@ -54,6 +54,11 @@ pub enum Command {
 }
 
 impl Command {
+    /// These run the rooms; the others only look or fetch, and leave no log.
+    fn logs(&self) -> bool {
+        !matches!(self, Self::Doctor(_) | Self::Config(_) | Self::Models(_))
+    }
+
     /// These help to repair settings that can't be used.
     fn runs_without_settings(&self) -> bool {
         match self {
@@ -98,6 +103,8 @@ pub async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     for warning in &loaded.warnings {
         say(&format!("warning: {warning}"));
     }
+    // Held to the end: what still waits is written when it is dropped.
+    let _log = command.logs().then(|| crate::logging::start(&home, &loaded.settings.log));
     let context = Context { home, settings: loaded.settings.clone(), loaded, refused };
     match command {
         Command::Run(args) => run::run(args, context).await,

@@ -8,6 +8,8 @@ pub mod ears;
 pub mod face;
 pub mod kernel;
 pub mod llm;
+pub mod lock;
+pub mod logging;
 pub mod mind;
 pub mod models;
 pub mod onnx;
