@@ -3,6 +3,10 @@
 pub mod ledger;
 pub mod media;
 pub mod pipeline;
+pub mod silent;
+pub mod speaking;
+pub mod switch;
+mod track;
 
 use tokio_util::sync::CancellationToken;
 

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::kernel::contracts::{Event, Feeling, InterruptCause, Notice, NoticeLevel, VisemeFrame};
+use crate::kernel::contracts::{Event, InterruptCause, Notice, NoticeLevel, VisemeFrame};
 use crate::kernel::ids::{SegmentId, TurnId};
 use crate::kernel::ports::{Pcm, SpeakerEvent};
 

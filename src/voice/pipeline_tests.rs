@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use super::*;
-use crate::kernel::contracts::{Heard, Stage};
+use crate::kernel::contracts::Heard;
 
 /// Cuts at `|`. A piece that begins with `!` has nothing to speak.
 #[derive(Default)]
