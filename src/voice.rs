@@ -8,6 +8,11 @@ pub mod speaking;
 pub mod switch;
 mod track;
 
+// Text and synthesis.
+mod clean;
+pub mod segment;
+mod tags;
+
 use tokio_util::sync::CancellationToken;
 
 use crate::kernel::contracts::{Feeling, VisemeFrame};
