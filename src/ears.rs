@@ -1,7 +1,12 @@
 //! Ears: capture, resampling, echo cancelling, voice activity, turns, speech recognition.
 
+pub mod mel;
+pub mod remote;
 pub mod resample;
+pub mod ring;
+pub mod smart_turn;
 pub mod stt;
+mod tap;
 pub mod timestamps;
 pub mod vad;
 pub mod wav;
