@@ -3,9 +3,11 @@
 pub mod ledger;
 pub mod media;
 pub mod pipeline;
+pub mod player;
 pub mod silent;
 pub mod speaking;
 pub mod switch;
+mod tap;
 mod track;
 
 // Text and synthesis.
