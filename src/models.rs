@@ -3,9 +3,19 @@
 //! A model `name` of the manifest has a folder of that name under [`crate::config::Home::models`],
 //! and its files lie in it.
 
+pub mod check;
+mod hub;
+pub mod manifest;
+mod package;
+pub mod pull;
+
 use std::path::PathBuf;
 
 use crate::config::Home;
+pub use check::{State, state, verify};
+pub use manifest::{Manifest, Model, ModelFile};
+pub use package::Clients;
+pub use pull::{Options, Progress, Puller, Report};
 
 /// A file of a model that is not there.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
