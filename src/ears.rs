@@ -8,6 +8,7 @@ pub mod smart_turn;
 pub mod stt;
 mod tap;
 pub mod timestamps;
+pub mod turn;
 pub mod vad;
 pub mod wav;
 
