@@ -17,7 +17,7 @@ use llama_cpp_2::token::data_array::LlamaTokenDataArray;
 use super::context::{self, Context, Step};
 use super::prompt::{End, Template, window};
 use super::queue::{Chat, Job, Queue};
-use super::threads::Threads;
+use super::threads::{Kind, Threads};
 use super::utf8::Utf8;
 use crate::kernel::ports::{ChatDelta, ChatError, ChatMessage, ChatRequest, Role, StopReason};
 use crate::llm::think::{Piece, ThinkSplitter};
@@ -111,6 +111,8 @@ struct Engine<'m> {
     queue: &'m Queue,
     counters: &'m Counters,
     threads: &'m mut Threads,
+    /// Where the thread policy's clock began.
+    began: Instant,
     /// What the cache holds.
     cached: Vec<LlamaToken>,
     /// The first message behind the system prompt that was kept last time, and where it stood.
@@ -135,6 +137,7 @@ impl<'m> Engine<'m> {
             queue,
             counters,
             threads: &mut config.threads,
+            began: Instant::now(),
             cached: Vec::new(),
             kept: None,
         })
@@ -286,24 +289,35 @@ impl<'m> Engine<'m> {
 
     /// Decodes a few tokens on as many threads as are free now.
     fn step(&mut self, tokens: &[LlamaToken], stop: &dyn Fn() -> bool) -> Result<Step, ChatError> {
-        let threads = self.threads.next();
-        self.context.set_threads(threads);
-        let began = Instant::now();
-        match self.context.decode(tokens, stop) {
-            Ok(Step::Done) => {
-                if tokens.len() == 1 {
-                    self.threads.took(threads, began.elapsed().as_secs_f64() * 1000.0);
+        let kind = if tokens.len() == 1 { Kind::Reply } else { Kind::Prompt };
+        loop {
+            let (threads, limit) = self.threads.next(kind, tokens.len(), self.began.elapsed());
+            self.context.set_threads(threads);
+            let began = Instant::now();
+            let hopeless = || limit.is_some_and(|limit| began.elapsed() > limit);
+            let result = self.context.decode(tokens, &|| stop() || hopeless());
+            let (took, now) = (began.elapsed(), self.began.elapsed());
+            match result {
+                Ok(Step::Done) => {
+                    self.threads.took(kind, threads, tokens.len(), true, took, now);
+                    self.cached.extend_from_slice(tokens);
+                    return Ok(Step::Done);
                 }
-                self.cached.extend_from_slice(tokens);
-                Ok(Step::Done)
-            }
-            Ok(Step::Stopped) => {
-                self.forget(self.cached.len());
-                Ok(Step::Stopped)
-            }
-            Err(code) => {
-                self.forget(0);
-                Err(failed(&format!("llama.cpp's code {code}")))
+                Ok(Step::Stopped) => {
+                    let length = self.cached.len();
+                    self.forget(length);
+                    if stop() {
+                        return Ok(Step::Stopped);
+                    }
+                    self.threads.took(kind, threads, tokens.len(), false, took, now);
+                    if self.cached.len() < length {
+                        return Err(failed("it can't take back a step"));
+                    }
+                }
+                Err(code) => {
+                    self.forget(0);
+                    return Err(failed(&format!("llama.cpp's code {code}")));
+                }
             }
         }
     }
