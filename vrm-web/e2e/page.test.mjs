@@ -4,7 +4,7 @@ import { after, before, test } from "node:test";
 import { colours, look, openBrowser, openness, openPage, record, recorded, shot, until } from "./browser.mjs";
 import { FakeAlice } from "./fake-server.mjs";
 
-/** The bar is 200 ms; a frame on a machine without a graphics card takes some more. */
+/** Sound that is over must be seen to be over. */
 const CLOSED_WITHIN_MS = 200;
 
 let browser;
