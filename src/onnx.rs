@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use anyhow::Context;
 use ort::environment::Environment;
 use ort::session::Session;
-use ort::session::builder::GraphOptimizationLevel;
+use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 
 use crate::config::Home;
 
@@ -61,10 +61,59 @@ fn library_in(folder: &Path) -> Option<PathBuf> {
 ///
 /// # Errors
 /// When the library or the model can't be loaded.
-#[expect(clippy::result_large_err, reason = "the builder's own error carries the builder")]
 pub fn open(home: &Home, model: &Path, threads: usize) -> anyhow::Result<Session> {
-    let (_, environment) = runtime(home)?;
     let say = || format!("model {} can't be opened", model.display());
+    builder(home, threads)
+        .and_then(|mut builder| {
+            builder.commit_from_file(model).map_err(|error| anyhow::anyhow!("{error}"))
+        })
+        .with_context(say)
+}
+
+/// Like [`open`], and makes values that are computed inside the model outputs as well, after its own
+/// ones: exports of speech models keep the phoneme durations inside, for example.
+///
+/// # Errors
+/// As [`open`]; also when the model holds no value of such a name.
+pub fn open_with_outputs(
+    home: &Home,
+    model: &Path,
+    threads: usize,
+    names: &[&str],
+) -> anyhow::Result<Session> {
+    let say = || format!("model {} can't be opened", model.display());
+    let mut bytes = std::fs::read(model).with_context(say)?;
+    bytes.extend(graph_with_outputs(names));
+    builder(home, threads)
+        .and_then(|mut builder| {
+            builder.commit_from_memory(&bytes).map_err(|error| anyhow::anyhow!("{error}"))
+        })
+        .with_context(say)
+}
+
+/// An ONNX `ModelProto` that holds only a graph with these outputs. Protocol buffers that follow each
+/// other are read as one message, repeated fields joined, so appended to a model it adds to its
+/// outputs. (Field numbers of onnx.proto: model.graph 7, graph.output 12, value_info.name 1.)
+fn graph_with_outputs(names: &[&str]) -> Vec<u8> {
+    fn field(number: u8, content: &[u8]) -> Vec<u8> {
+        let mut out = vec![number << 3 | 2];
+        let mut length = content.len();
+        while length > 0x7f {
+            out.push((length & 0x7f) as u8 | 0x80);
+            length >>= 7;
+        }
+        out.push(length as u8);
+        out.extend_from_slice(content);
+        out
+    }
+    let outputs: Vec<u8> =
+        names.iter().flat_map(|name| field(12, &field(1, name.as_bytes()))).collect();
+    field(7, &outputs)
+}
+
+#[expect(clippy::result_large_err, reason = "the builder's own error carries the builder")]
+fn builder(home: &Home, threads: usize) -> anyhow::Result<SessionBuilder> {
+    let (_, environment) = runtime(home)?;
     let builder = Session::builder(environment).map_err(|error| anyhow::anyhow!("{error}"))?;
     builder
         .with_optimization_level(GraphOptimizationLevel::All)
@@ -73,10 +122,6 @@ pub fn open(home: &Home, model: &Path, threads: usize) -> anyhow::Result<Session
         .and_then(|builder| builder.with_intra_op_spinning(false))
         .and_then(|builder| builder.with_inter_op_spinning(false))
         .map_err(|error| anyhow::anyhow!("{error}"))
-        .and_then(|mut builder| {
-            builder.commit_from_file(model).map_err(|error| anyhow::anyhow!("{error}"))
-        })
-        .with_context(say)
 }
 
 #[cfg(test)]

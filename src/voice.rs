@@ -11,9 +11,19 @@ mod tap;
 mod track;
 
 // Text and synthesis.
+mod audio;
 mod clean;
+pub mod espeak;
+mod infer;
+mod numbers;
+mod phonemes;
+pub mod piper;
+mod script;
 pub mod segment;
 mod tags;
+#[cfg(test)]
+mod testing;
+mod visemes;
 
 use tokio_util::sync::CancellationToken;
 
