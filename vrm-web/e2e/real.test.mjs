@@ -1,0 +1,144 @@
+/**
+ * The page against Alice herself, with her embedded models: `ALICE_BIN`, else `target/release/alice`
+ * (or under `CARGO_TARGET_DIR`). Without a programme the tests are skipped and say so.
+ */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { colours, look, openBrowser, openness, openPage, record, recorded, shot, until } from "./browser.mjs";
+
+const target = process.env.CARGO_TARGET_DIR ?? fileURLToPath(new URL("../../target", import.meta.url));
+const BIN = process.env.ALICE_BIN ?? join(target, "release", "alice");
+const skip = existsSync(BIN) ? false : `no programme at ${BIN}: build it, or set ALICE_BIN`;
+/** A model on a busy machine may take long to begin. */
+const REPLY_MS = 90_000;
+const QUESTION = "Tell me a short happy story about a rabbit.";
+
+let browser;
+let alice;
+let home;
+
+/** Starts Alice and waits for the line with her address. */
+async function startAlice(listen = "127.0.0.1:0") {
+  const args = ["run", "--home", home, "--set", `server.listen=${listen}`, "--set", "ears.enabled=false"];
+  if (process.env.ALICE_ARGS) args.push(...process.env.ALICE_ARGS.split(" "));
+  const child = spawn(BIN, args, { stdio: ["ignore", "pipe", "inherit"] });
+  const url = await new Promise((found, failed) => {
+    let text = "";
+    child.stdout.on("data", (data) => {
+      text += data;
+      const match = /alice is at (http:\S+)/.exec(text);
+      if (match) found(match[1]);
+    });
+    child.once("exit", (code) => failed(new Error(`alice ended with ${code} before she said her address`)));
+  });
+  return { child, url, port: new URL(url).port };
+}
+
+async function stopAlice({ child }) {
+  const gone = new Promise((done) => child.once("exit", done));
+  child.kill("SIGTERM");
+  await gone;
+}
+
+before(async () => {
+  if (skip) return;
+  home = mkdtempSync(join(tmpdir(), "alice-e2e-"));
+  alice = await startAlice();
+  browser = await openBrowser();
+});
+after(async () => {
+  if (skip) return;
+  await browser.close();
+  await stopAlice(alice);
+  rmSync(home, { recursive: true, force: true });
+});
+
+async function withPage(use) {
+  const page = await openPage(browser, alice.url);
+  try {
+    await use(page);
+    assert.deepEqual(page.problems, []);
+  } finally {
+    await fetch(`${alice.url}interrupt`, { method: "POST", headers: { "content-type": "application/json" }, body: "{}" });
+    await until("silence", async () => (await look(page)).turn === null);
+    await page.close();
+  }
+}
+
+async function ask(page, text) {
+  await page.fill("#text", text);
+  await page.keyboard.press("Enter");
+}
+
+const speaks = (page) => until("she speaks", async () => openness(await look(page)) > 0.1, REPLY_MS);
+
+test("the page loads and the avatar is drawn", { skip }, () =>
+  withPage(async (page) => {
+    assert.ok((await colours(page)) >= 20);
+    assert.equal(openness(await look(page)), 0);
+    await shot(page, "real-idle");
+  }));
+
+test("a typed message is answered; lips move only with the sound, and the feeling comes with it", { skip }, () =>
+  withPage(async (page) => {
+    await record(page);
+    await ask(page, "I won a prize today and I am so happy!");
+    await speaks(page);
+    await shot(page, "real-speaking");
+    await until("the reply is over", async () => (await look(page)).turn === null, REPLY_MS);
+    await page.waitForTimeout(500);
+    const seen = await recorded(page);
+    let lastSound = -Infinity;
+    for (const frame of seen) {
+      if (frame.playing) lastSound = frame.at;
+      else if (frame.at - lastSound > 200) assert.equal(openness(frame), 0, `open ${frame.at - lastSound} ms after the sound`);
+    }
+    const first = seen.find((frame) => frame.playing);
+    const mood = (frame) => Math.max(...Object.values(frame.moods));
+    assert.ok(seen.filter((frame) => frame.at < first.at).every((frame) => mood(frame) === 0), "no feeling before its sound");
+    for (const frame of seen.filter((it) => it.playing?.played_ms > 600 && it.feeling.intensity > 0.2 && it.feeling.emotion !== "neutral")) {
+      assert.ok(mood(frame) > 0, `${frame.feeling.emotion} shows with its sound`);
+    }
+    assert.notEqual(await page.locator("#transcript .alice").last().textContent(), "");
+  }));
+
+test("stop empties the queue and closes the mouth", { skip }, () =>
+  withPage(async (page) => {
+    await ask(page, QUESTION);
+    await speaks(page);
+    await page.keyboard.press("Escape");
+    await until("silence", async () => (await look(page)).playing === null);
+    const seen = await look(page);
+    assert.equal(seen.queue, 0);
+    assert.equal(openness(seen), 0);
+    await page.waitForTimeout(1_500);
+    assert.equal((await look(page)).playing, null);
+  }));
+
+test("a reload while she speaks goes on with the reply", { skip }, () =>
+  withPage(async (page) => {
+    await ask(page, QUESTION);
+    await speaks(page);
+    await page.reload();
+    await page.waitForFunction(() => window.__alice?.snapshot.frames > 2);
+    const seen = await look(page);
+    assert.ok(seen.playing !== null || seen.turn !== null, "the reply is still there");
+    await until("lips move again", async () => openness(await look(page)) > 0.1, REPLY_MS);
+  }));
+
+test("a restart of Alice is survived with one EventSource", { skip }, () =>
+  withPage(async (page) => {
+    const { port } = alice;
+    await stopAlice(alice);
+    await until("the page notices", async () => (await page.locator("#status-text").textContent()) === "Reconnecting…");
+    alice = await startAlice(`127.0.0.1:${port}`);
+    await until("it is back", async () => (await page.locator("#status-text").textContent()) !== "Reconnecting…", 30_000);
+    const health = await (await fetch(`${alice.url}healthz`)).json();
+    assert.equal(health.viewers, 1);
+    assert.equal((await look(page)).sources.live, 1);
+  }));
