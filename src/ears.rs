@@ -1,5 +1,6 @@
 //! Ears: capture, resampling, echo cancelling, voice activity, turns, speech recognition.
 
+pub mod echo;
 pub mod mel;
 pub mod remote;
 pub mod resample;

@@ -54,6 +54,31 @@ pub fn ring(rate: u32) -> (Writer, Reader) {
 }
 
 impl Writer {
+    /// Samples that were written so far.
+    pub fn written(&self) -> u64 {
+        self.0.written.load(Ordering::Relaxed)
+    }
+
+    /// Appends `count` samples of silence, at the cost of a full ring at most.
+    pub fn silence(&mut self, count: u64) {
+        let shared = &*self.0;
+        let from = shared.written.load(Ordering::Relaxed);
+        let to = from + count;
+        shared.claimed.store(to, Ordering::Relaxed);
+        fence(Ordering::Release);
+        let room = shared.samples.len() as u64;
+        let kept = usize::try_from(count.min(room)).unwrap_or(0);
+        for slot in shared.slots(to - kept as u64).take(kept) {
+            slot.store(0f32.to_bits(), Ordering::Relaxed);
+        }
+        shared.written.store(to, Ordering::Release);
+    }
+
+    /// Says when sample 0 was (or would have been) heard, ms, without writing anything.
+    pub fn set_origin(&mut self, origin_ms: f64) {
+        self.0.origin.store(origin_ms.to_bits(), Ordering::Relaxed);
+    }
+
     /// Appends samples, the last of which was captured at `at_ms`. Neither allocates, locks nor
     /// waits.
     pub fn write(&mut self, samples: impl ExactSizeIterator<Item = f32>, at_ms: f64) {
@@ -78,6 +103,24 @@ impl Reader {
         self.shared.rate
     }
 
+    /// When sample 0 was captured, ms, as the last write knew it.
+    pub fn origin_ms(&self) -> f64 {
+        f64::from_bits(self.shared.origin.load(Ordering::Relaxed))
+    }
+
+    /// The sample that is read next.
+    pub fn position(&self) -> u64 {
+        self.read
+    }
+
+    /// Reads on from another sample, if it is still there, else from the oldest. Nothing counts as
+    /// lost for it.
+    pub fn seek(&mut self, position: u64) {
+        let written = self.shared.written.load(Ordering::Acquire);
+        let oldest = written.saturating_sub(self.shared.samples.len() as u64);
+        self.read = position.clamp(oldest, written);
+    }
+
     /// Samples that were overwritten before they were read.
     pub fn lost(&self) -> u64 {
         self.lost
@@ -91,8 +134,7 @@ impl Reader {
 
     /// When the last sample that was read was captured, ms, as the last write knew it.
     pub fn at_ms(&self) -> f64 {
-        let origin = f64::from_bits(self.shared.origin.load(Ordering::Relaxed));
-        origin + self.read as f64 * 1000.0 / f64::from(self.shared.rate)
+        self.origin_ms() + self.read as f64 * 1000.0 / f64::from(self.shared.rate)
     }
 
     /// Appends what waits to `into`, `most` samples of it; returns how many were lost before them.
@@ -172,6 +214,24 @@ mod tests {
         assert_eq!(reader.at_ms(), 505.0);
         reader.read(&mut heard, 15);
         assert_eq!(reader.at_ms(), 520.0);
+    }
+
+    #[test]
+    fn silence_is_written_and_a_reader_may_seek() {
+        let (mut writer, mut reader) = ring(50);
+        writer.write(numbers(1..11), 0.0);
+        writer.silence(5);
+        writer.write(numbers(11..13), 0.0);
+        let mut heard = Vec::new();
+        reader.seek(8);
+        reader.read(&mut heard, usize::MAX);
+        assert_eq!(heard, [9.0, 10.0, 0.0, 0.0, 0.0, 0.0, 0.0, 11.0, 12.0]);
+        writer.silence(1_000_000);
+        heard.clear();
+        reader.seek(0);
+        assert_eq!(reader.read(&mut heard, usize::MAX), 0);
+        assert_eq!(heard, [0.0; 100]);
+        assert_eq!(reader.position(), writer.written());
     }
 
     /// Whatever the two threads do, the reader sees rising numbers, and every sample was either read
