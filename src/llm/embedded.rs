@@ -2,7 +2,7 @@
 //!
 //! It keeps the conversation's key-value cache between turns, so a new turn decodes only what is new
 //! (and less after [`ChatModel::warm`]); it gives its cores to the voice when that needs them; and
-//! it stops within a millisecond or so when a reply is cancelled.
+//! it stops within some milliseconds when a reply is cancelled.
 //!
 //! Memory: the weights are mapped from the file (so the system may drop and re-read them), the cache
 //! of a 0.5B model takes 12 KB a token (48 MB for 4096), and the work space some 20 MB.

@@ -101,7 +101,7 @@ impl<'m> Context<'m> {
     }
 
     /// Appends tokens to the sequence. `stop` is asked some hundred times during the step, from this
-    /// thread, and ends it within a millisecond or so.
+    /// thread, and ends it within some milliseconds.
     ///
     /// # Errors
     /// llama.cpp's code when the cache is full or the computation fails.

@@ -303,5 +303,15 @@ async fn figures() {
                 per_second(work.replied - before.replied, began.elapsed() - first)
             );
         }
+        for wait in [30, 200, 400, 900] {
+            let cancel = CancellationToken::new();
+            let text = format!("{wait} {}", "Tell me about the sea and the wind. ".repeat(6));
+            let mut stream = model.chat(request(ask(&text), 99), cancel.clone());
+            tokio::time::sleep(Duration::from_millis(wait)).await;
+            let began = Instant::now();
+            cancel.cancel();
+            while stream.recv().await.is_some_and(|delta| delta.is_ok()) {}
+            println!("  cancelled after {wait} ms: over within {:?}", began.elapsed());
+        }
     }
 }

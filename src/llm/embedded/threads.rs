@@ -13,7 +13,7 @@ const NEWEST: f64 = 0.3;
 const WORTH: f64 = 0.9;
 
 /// After so many times the time on one thread, a step on several threads is given up.
-const HOPELESS: f64 = 1.5;
+const HOPELESS: f64 = 1.1;
 
 /// How long one thread is used after several were no better: at first, and at most.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
@@ -44,6 +44,9 @@ pub struct Threads {
     /// Average ms a token on one thread.
     prompt: Option<f64>,
     reply: Option<f64>,
+    /// The last step on several threads was worth it. The steps of a reply find that out: they are
+    /// short, so a failed try costs little.
+    proven: bool,
     until: Duration,
     pause: Duration,
 }
@@ -58,7 +61,8 @@ impl Threads {
     fn on(load: CoreLoad, cores: usize, cap: usize) -> Self {
         let cap = if cap == 0 { cores } else { cap };
         let until = Duration::ZERO;
-        Self { load, cores, cap, prompt: None, reply: None, until, pause: PAUSE.0 }
+        let proven = false;
+        Self { load, cores, cap, prompt: None, reply: None, proven, until, pause: PAUSE.0 }
     }
 
     fn average(&mut self, kind: Kind) -> &mut Option<f64> {
@@ -74,7 +78,9 @@ impl Threads {
         let allowed = self.load.llm_threads(self.cores).min(self.cap);
         let one = *self.average(kind);
         match one {
-            Some(one) if allowed > 1 && now >= self.until => {
+            Some(one)
+                if allowed > 1 && now >= self.until && (self.proven || kind == Kind::Reply) =>
+            {
                 let ms = one * tokens as f64 * HOPELESS;
                 (allowed, Some(Duration::from_secs_f64(ms / 1000.0)))
             }
@@ -101,7 +107,8 @@ impl Threads {
             }
             return;
         }
-        if done && average.is_none_or(|one| ms < one * WORTH) {
+        self.proven = done && average.is_none_or(|one| ms < one * WORTH);
+        if self.proven {
             self.pause = PAUSE.0;
         } else {
             self.until = now + self.pause;
@@ -191,7 +198,13 @@ mod tests {
         let mut threads = Threads::on(CoreLoad::default(), 2, 0);
         let ms = Duration::from_millis;
         threads.took(Kind::Prompt, 1, 32, true, ms(320), ms(0));
-        assert_eq!(threads.next(Kind::Prompt, 16, ms(0)), (2, Some(ms(240))));
+        // A prompt is not the place to try.
+        assert_eq!(threads.next(Kind::Prompt, 16, ms(0)).0, 1);
         assert_eq!(threads.next(Kind::Reply, 1, ms(0)), (1, None));
+        threads.took(Kind::Reply, 1, 1, true, ms(20), ms(0));
+        threads.took(Kind::Reply, 2, 1, true, ms(12), ms(0));
+        assert_eq!(threads.next(Kind::Prompt, 16, ms(0)), (2, Some(ms(176))));
+        threads.took(Kind::Prompt, 2, 16, false, ms(176), ms(0));
+        assert_eq!(threads.next(Kind::Prompt, 16, ms(2000)).0, 1);
     }
 }
