@@ -1,5 +1,6 @@
 //! Voice: speakable text, synthesis, mouth shapes, playback, and the ledger of what was heard.
 
+pub mod file;
 pub mod ledger;
 pub mod media;
 pub mod pipeline;
@@ -18,6 +19,7 @@ mod infer;
 mod numbers;
 mod phonemes;
 pub mod piper;
+pub mod remote;
 mod script;
 pub mod segment;
 mod tags;

@@ -1,5 +1,12 @@
 //! The local speaker on a PulseAudio server of its own: what is recorded at the sink is what counts.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
 #[path = "support/pulse.rs"]
 #[expect(dead_code, reason = "each live test uses its part of the server")]
 mod pulse;

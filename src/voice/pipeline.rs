@@ -16,6 +16,7 @@ use crate::kernel::ids::{SegmentId, TurnId};
 use crate::kernel::ports::{Pcm, SpeakerEvent};
 
 use super::Piece;
+use super::segment::Segmenter;
 use turn::Turn;
 
 /// Cuts the stream of a reply into pieces that can be spoken.
@@ -25,6 +26,16 @@ pub trait Cutter: Send {
 
     /// The reply is whole: returns what is left.
     fn finish(&mut self) -> Vec<Piece>;
+}
+
+impl Cutter for Segmenter {
+    fn push(&mut self, delta: &str) -> Vec<Piece> {
+        Self::push(self, delta)
+    }
+
+    fn finish(&mut self) -> Vec<Piece> {
+        Self::finish(self)
+    }
 }
 
 /// Makes a [`Cutter`] for each turn.
@@ -39,7 +50,8 @@ pub struct Rules {
     pub look_ahead: usize,
     /// After so many ms a segment's synthesis is given up.
     pub synthesis_ms: f64,
-    /// A speaker that says nothing for so many ms while it should play is given up for that turn.
+    /// A speaker that says nothing for so many ms more than it should need for the rest of a segment
+    /// is given up for that turn.
     pub stall_ms: f64,
 }
 

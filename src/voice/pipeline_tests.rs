@@ -387,8 +387,9 @@ fn a_speaker_that_says_nothing_is_given_up_for_the_turn() {
     rig.give(Input::Generated(turn(1)));
     rig.now = 100.0;
     rig.make(1, 0);
-    assert_eq!(rig.pipeline.next_deadline(), Some(600.0));
-    rig.now = 600.0;
+    // Its second of sound and the patience.
+    assert_eq!(rig.pipeline.next_deadline(), Some(1600.0));
+    rig.now = 1600.0;
     let said = rig.give(Input::Tick);
     assert_eq!(said[..2], ["silence", "notice speaker_stalled"]);
     assert_eq!(said.last().unwrap(), "ended 1 true [a]");

@@ -1,7 +1,8 @@
 //! The speaker of this machine: one output stream that stays open, fed by a thread of its own.
 
-mod deck;
-pub(super) mod feeder;
+pub(super) mod deck;
+mod feeder;
+pub(super) mod line;
 mod output;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +14,8 @@ use crate::kernel::ids::SegmentId;
 use crate::kernel::ports::{EchoReference, Pcm, Speaker};
 
 use deck::Controls;
-use feeder::{Desk, Feeder};
+use feeder::Feeder;
+use line::Desk;
 
 /// Plays on a sound card. The device is opened by the thread `speaker`, and opened again when it was
 /// lost; [`crate::kernel::ports::SpeakerEvent::Ready`] and `Lost` say how that goes.
@@ -35,7 +37,7 @@ impl LocalSpeaker {
         port: SpeakerPort,
     ) -> std::io::Result<Arc<Self>> {
         let controls = Arc::<Controls>::default();
-        let desk = Arc::new(Mutex::new(Desk::new(Arc::clone(&controls))));
+        let desk = Arc::new(Mutex::new(Desk::new(Arc::clone(&controls), 0)));
         let feeder = Feeder::new(device, echo, port, Arc::downgrade(&desk), Arc::clone(&controls));
         let thread = std::thread::Builder::new().name("speaker".into()).spawn(|| feeder.run())?;
         Ok(Arc::new(Self { desk, controls, feeder: thread.thread().clone() }))

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Tts;
 use super::pipeline::{Cutter, Input, Made, Output, Pipeline, Ready, Rules};
+use super::segment::Segmenter;
 use super::switch::{SpeakerSwitch, SwitchEvent, SwitchEvents};
 use crate::config::settings;
 use crate::kernel::bus::{Bus, Events};
@@ -48,8 +49,13 @@ pub struct VoiceParts {
     pub load: CoreLoad,
     /// Stamps and time-outs.
     pub clock: Arc<dyn Clock>,
-    /// Makes a cutter for each reply.
+    /// Makes a cutter for each reply: [`segmenter`].
     pub cutters: fn() -> Box<dyn Cutter>,
+}
+
+/// The cutter of the running voice.
+pub fn segmenter() -> Box<dyn Cutter> {
+    Box::<Segmenter>::default()
 }
 
 /// The module `voice`.
@@ -308,15 +314,13 @@ impl Workers {
             let (Some(tts), Some(done)) = (self.tts.clone(), self.done.clone()) else { return };
             let cancel = CancellationToken::new();
             self.running.insert(segment, cancel.clone());
-            let load = self.load.clone();
+            let computing = self.load.enter();
             let failed = done.clone();
             let job = move || {
-                let result = {
-                    let _computing = load.enter();
-                    speak(tts.as_ref(), &spoken, &cancel)
-                };
+                let result = speak(tts.as_ref(), &spoken, &cancel);
                 // The voice has stopped when nobody takes it.
                 let _ = done.send((segment, result));
+                drop(computing);
             };
             let spawned = if self.abandoned < HUNG {
                 std::thread::Builder::new().name("synthesis".into()).spawn(job).err()

@@ -18,6 +18,8 @@ pub(super) struct Track {
     /// Up to when it was looked at.
     now: Duration,
     started: bool,
+    /// How far the first of the queue is.
+    played: Duration,
     reported: Duration,
 }
 
@@ -38,21 +40,56 @@ impl Track {
             if !std::mem::replace(&mut self.started, true) {
                 events.push(SpeakerEvent::Started(segment));
             }
-            let played = self.now.saturating_sub(self.since);
-            if played < length {
-                if played >= self.reported + PROGRESS {
-                    self.reported = played;
-                    events.push(SpeakerEvent::Progress(segment, played));
+            self.played = self.now.saturating_sub(self.since);
+            if self.played < length {
+                if self.played >= self.reported + PROGRESS {
+                    self.reported = self.played;
+                    events.push(SpeakerEvent::Progress(segment, self.played));
                 }
                 break;
             }
-            self.queue.pop_front();
             self.since += length;
-            (self.started, self.reported) = (false, Duration::ZERO);
-            events.push(SpeakerEvent::Finished(segment));
-            if self.queue.is_empty() {
-                events.push(SpeakerEvent::Drained);
+            self.finish(segment, &mut events);
+        }
+        events
+    }
+
+    fn finish(&mut self, segment: SegmentId, events: &mut Vec<SpeakerEvent>) {
+        self.queue.pop_front();
+        self.started = false;
+        (self.played, self.reported) = (Duration::ZERO, Duration::ZERO);
+        events.push(SpeakerEvent::Finished(segment));
+        if self.queue.is_empty() {
+            events.push(SpeakerEvent::Drained);
+        }
+    }
+
+    /// A device says itself how far it is; `None`: to the end. What it names ends what was before it.
+    pub(super) fn acknowledge(
+        &mut self,
+        named: SegmentId,
+        played: Option<Duration>,
+    ) -> Vec<SpeakerEvent> {
+        let mut events = Vec::new();
+        if !self.queue.iter().any(|(segment, _)| *segment == named) {
+            return events;
+        }
+        while let Some((segment, length)) = self.queue.front().copied() {
+            if !std::mem::replace(&mut self.started, true) {
+                events.push(SpeakerEvent::Started(segment));
             }
+            if segment != named {
+                self.finish(segment, &mut events);
+                continue;
+            }
+            match played {
+                None => self.finish(segment, &mut events),
+                Some(played) => {
+                    self.played = self.played.max(played.min(length));
+                    events.push(SpeakerEvent::Progress(segment, self.played));
+                }
+            }
+            break;
         }
         events
     }
@@ -67,12 +104,10 @@ impl Track {
         Some((self.since + next).saturating_sub(self.now))
     }
 
-    /// Drops the queue; says how far the playing segment was at the last [`Track::advance`].
+    /// Drops the queue; says how far the playing segment was when that was last known.
     pub(super) fn stop(&mut self) -> Option<(SegmentId, Duration)> {
         let playing =
-            self.queue.front().filter(|_| self.started).map(|(segment, length)| {
-                (*segment, self.now.saturating_sub(self.since).min(*length))
-            });
+            self.queue.front().filter(|_| self.started).map(|(segment, _)| (*segment, self.played));
         *self = Self { now: self.now, ..Self::default() };
         playing
     }
@@ -122,5 +157,27 @@ mod tests {
         assert_eq!(track.advance(ms(900)), []);
         track.push(id(2), ms(50), ms(1000));
         assert_eq!(track.advance(ms(1000)), [Started(id(2))]);
+    }
+
+    #[test]
+    fn a_device_that_says_how_far_it_is_is_believed() {
+        let mut track = Track::default();
+        track.push(id(0), ms(250), ms(0));
+        track.push(id(1), ms(250), ms(0));
+        track.push(id(2), ms(250), ms(0));
+        assert_eq!(
+            track.acknowledge(id(0), Some(ms(90))),
+            [Started(id(0)), Progress(id(0), ms(90))]
+        );
+        assert_eq!(track.acknowledge(id(0), Some(ms(20))), [Progress(id(0), ms(90))]);
+        assert_eq!(track.acknowledge(id(0), Some(ms(999))), [Progress(id(0), ms(250))]);
+        assert_eq!(
+            track.acknowledge(id(1), None),
+            [Finished(id(0)), Started(id(1)), Finished(id(1))]
+        );
+        assert_eq!(track.acknowledge(id(1), None), [], "it is over");
+        track.acknowledge(id(2), Some(ms(40)));
+        assert_eq!(track.stop(), Some((id(2), ms(40))));
+        assert_eq!(track.acknowledge(id(2), Some(ms(60))), [], "it was dropped");
     }
 }

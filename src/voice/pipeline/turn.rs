@@ -459,7 +459,13 @@ impl Turn {
     }
 
     fn stall_deadline(&self, rules: &Rules) -> Option<f64> {
-        (self.is_playing(self.done) && !self.halted).then_some(self.speaker_ms + rules.stall_ms)
+        let Some(Segment { state: State::Playing { pcm, played_ms, .. }, .. }) =
+            self.segments.get(self.done)
+        else {
+            return None;
+        };
+        let rest = (pcm.duration_ms() - played_ms).max(0.0);
+        (!self.halted).then_some(self.speaker_ms + rest + rules.stall_ms)
     }
 
     /// When something of the turn has to be looked at, ms.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use ringbuf::traits::{Consumer, Observer, Producer, Split};
+use ringbuf::traits::{Consumer, Producer, Split};
 use ringbuf::{HeapCons, HeapProd, HeapRb};
 
 use crate::voice::tap::Tap;
@@ -23,7 +23,7 @@ const REPORTS: usize = 1024;
 
 /// What both sides share. All of it is atomic.
 #[derive(Debug)]
-pub(super) struct Controls {
+pub(in crate::voice) struct Controls {
     /// Grows with every stop; chunks of an older epoch are dropped.
     epoch: AtomicU64,
     ducked: AtomicBool,
@@ -47,65 +47,65 @@ impl Default for Controls {
 }
 
 impl Controls {
-    pub(super) fn set_ducked(&self, on: bool) {
+    pub(in crate::voice) fn set_ducked(&self, on: bool) {
         self.ducked.store(on, Ordering::Relaxed);
     }
 
-    pub(super) fn set_volume(&self, volume: f32) {
+    pub(in crate::voice) fn set_volume(&self, volume: f32) {
         let volume = if volume.is_finite() { volume.clamp(0.0, 1.0) } else { 0.0 };
         self.volume.store(volume.to_bits(), Ordering::Relaxed);
     }
 
     /// Fades out and drops everything that was handed over; returns the epoch of what comes next.
-    pub(super) fn stop(&self) -> u64 {
+    pub(in crate::voice) fn stop(&self) -> u64 {
         self.epoch.fetch_add(1, Ordering::AcqRel) + 1
     }
 
     /// The segment that plays or played last, and how many samples of it were played.
-    pub(super) fn position(&self) -> (u32, u32) {
+    pub(in crate::voice) fn position(&self) -> (u32, u32) {
         let packed = self.position.load(Ordering::Acquire);
         ((packed >> 32) as u32, packed as u32)
     }
 
-    pub(super) fn blocks(&self) -> u64 {
+    pub(in crate::voice) fn blocks(&self) -> u64 {
         self.blocks.load(Ordering::Relaxed)
     }
 }
 
 /// Some of a segment's sound, at the deck's rate.
 #[derive(Debug)]
-pub(super) struct Chunk {
-    pub(super) epoch: u64,
+pub(in crate::voice) struct Chunk {
+    pub(in crate::voice) epoch: u64,
     /// Number of the segment.
-    pub(super) serial: u32,
-    pub(super) samples: Vec<f32>,
-    pub(super) first: bool,
-    pub(super) last: bool,
+    pub(in crate::voice) serial: u32,
+    pub(in crate::voice) samples: Vec<f32>,
+    pub(in crate::voice) first: bool,
+    pub(in crate::voice) last: bool,
 }
 
 /// What the callback tells the feeder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Report {
+pub(in crate::voice) enum Report {
     Started(u32),
     Finished(u32),
 }
 
 /// The feeder's ends of the rings.
-pub(super) struct Feed {
-    pub(super) chunks: HeapProd<Chunk>,
-    pub(super) reports: HeapCons<Report>,
+pub(in crate::voice) struct Feed {
+    pub(in crate::voice) chunks: HeapProd<Chunk>,
+    pub(in crate::voice) reports: HeapCons<Report>,
     empties: HeapCons<Vec<f32>>,
 }
 
 impl Feed {
     /// Frees what was played; the callback must not.
-    pub(super) fn free(&mut self) {
+    pub(in crate::voice) fn free(&mut self) {
         self.empties.clear();
     }
 }
 
 /// The callback's state.
-pub(super) struct Deck {
+pub(in crate::voice) struct Deck {
     controls: Arc<Controls>,
     chunks: HeapCons<Chunk>,
     reports: HeapProd<Report>,
@@ -116,6 +116,8 @@ pub(super) struct Deck {
     latency: Duration,
     epoch: u64,
     current: Option<Chunk>,
+    /// The segment that was begun and neither ended nor stopped, between its chunks too.
+    playing: Option<u32>,
     at: usize,
     played: u32,
     gain: f32,
@@ -132,7 +134,7 @@ struct Fade {
 }
 
 /// A deck and the other ends of its rings. `wake` is unparked when there is a report.
-pub(super) fn deck(
+pub(in crate::voice) fn deck(
     rate: u32,
     controls: Arc<Controls>,
     wake: Option<std::thread::Thread>,
@@ -155,6 +157,7 @@ pub(super) fn deck(
         latency,
         epoch,
         current: None,
+        playing: None,
         at: 0,
         played: 0,
         fall: 1.0 / (FALL_S * rate as f32),
@@ -166,12 +169,12 @@ pub(super) fn deck(
 
 impl Deck {
     /// Fills the next block of mono sound.
-    pub(super) fn fill(&mut self, block: &mut [f32]) {
+    pub(in crate::voice) fn fill(&mut self, block: &mut [f32]) {
         let epoch = self.controls.epoch.load(Ordering::Acquire);
         if epoch != self.epoch {
             self.epoch = epoch;
-            if let (Some(chunk), None) = (&self.current, &self.fade) {
-                self.fade = Some(Fade { serial: chunk.serial, gain: 1.0 });
+            if let (Some(serial), None) = (self.playing.take(), &self.fade) {
+                self.fade = Some(Fade { serial, gain: 1.0 });
             }
         }
         let volume = f32::from_bits(self.controls.volume.load(Ordering::Relaxed));
@@ -224,6 +227,7 @@ impl Deck {
         if over {
             self.drop_current();
             if last && self.fade.is_none() {
+                self.playing = None;
                 *woke |= self.reports.try_push(Report::Finished(serial)).is_ok();
             }
         }
@@ -250,11 +254,13 @@ impl Deck {
                 let (serial, last) = (chunk.serial, chunk.last);
                 let _ = self.empties.try_push(chunk.samples);
                 if !stopped && last {
+                    self.playing = None;
                     *woke |= self.reports.try_push(Report::Finished(serial)).is_ok();
                 }
                 continue;
             }
             if chunk.first {
+                self.playing = Some(chunk.serial);
                 self.played = 0;
                 *woke |= self.reports.try_push(Report::Started(chunk.serial)).is_ok();
             }
@@ -271,9 +277,10 @@ impl Deck {
         }
     }
 
-    /// Nothing is playing and nothing waits.
-    pub(super) fn is_idle(&self) -> bool {
-        self.current.is_none() && self.chunks.is_empty()
+    /// Samples of the playing and the waiting chunks.
+    pub(in crate::voice) fn remaining(&self) -> usize {
+        let playing = self.current.as_ref().map_or(0, |c| c.samples.len().saturating_sub(self.at));
+        playing + self.chunks.iter().map(|chunk| chunk.samples.len()).sum::<usize>()
     }
 }
 

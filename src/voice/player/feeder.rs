@@ -1,22 +1,16 @@
-//! Between the calls of a speaker and the audio callback: resamples, fills the ring, reports.
+//! The thread `speaker`: keeps the device open, feeds it, reports.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ringbuf::traits::{Consumer, Observer, Producer};
-
-use super::deck::{Chunk, Controls, Feed, Report};
+use super::deck::{Controls, Feed};
+use super::line::{Desk, Line, lock};
 use super::output::{Choice, Output};
-use crate::kernel::ids::SegmentId;
-use crate::kernel::ports::{EchoReference, Pcm, SpeakerEvent};
-use crate::kernel::resample::Resampler;
+use crate::kernel::ports::{EchoReference, SpeakerEvent};
 use crate::voice::switch::SpeakerPort;
 use crate::voice::track::PROGRESS;
 
-/// Sound that is resampled and handed over at once.
-const CHUNK_MS: usize = 100;
 /// A device that asks for nothing for so long is gone.
 const DEAD: Duration = Duration::from_secs(1);
 /// How often a better device is looked for.
@@ -24,83 +18,20 @@ const LOOK: Duration = Duration::from_secs(2);
 /// Waits between attempts to open a device: the first, and the longest.
 const RETRY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(4));
 
-/// The calls' side: what is queued and what of it is where.
-pub(in crate::voice) struct Desk {
-    controls: Arc<Controls>,
-    epoch: u64,
-    next_serial: u32,
-    /// Rate of the open device, Hz.
-    rate: u32,
-    /// Segments that the feeder has not taken yet.
-    queue: VecDeque<(u32, Arc<Pcm>)>,
-    /// Segments that are not finished, oldest first.
-    live: VecDeque<(u32, SegmentId)>,
-}
-
-impl Desk {
-    pub(super) fn new(controls: Arc<Controls>) -> Self {
-        Self {
-            controls,
-            epoch: 0,
-            next_serial: 0,
-            rate: 0,
-            queue: VecDeque::new(),
-            live: VecDeque::new(),
-        }
-    }
-
-    pub(super) fn play(&mut self, segment: SegmentId, pcm: Arc<Pcm>) {
-        let serial = self.next_serial;
-        self.next_serial = self.next_serial.wrapping_add(1);
-        self.queue.push_back((serial, pcm));
-        self.live.push_back((serial, segment));
-    }
-
-    pub(super) fn stop(&mut self) -> Option<(SegmentId, Duration)> {
-        self.epoch = self.controls.stop();
-        let (serial, _) = self.controls.position();
-        let playing = self.segment(serial).map(|segment| (segment, self.played()));
-        self.queue.clear();
-        self.live.clear();
-        playing
-    }
-
-    fn segment(&self, serial: u32) -> Option<SegmentId> {
-        self.live.iter().find(|(live, _)| *live == serial).map(|(_, segment)| *segment)
-    }
-
-    fn played(&self) -> Duration {
-        let (_, samples) = self.controls.position();
-        Duration::from_secs_f64(f64::from(samples) / f64::from(self.rate.max(1)))
-    }
-}
-
-/// A segment that is being resampled.
-struct Loading {
-    serial: u32,
-    epoch: u64,
-    pcm: Arc<Pcm>,
-    at: usize,
-    resampler: Option<Resampler>,
-    /// A chunk for which the ring had no room.
-    ready: Option<Chunk>,
-}
-
 /// The thread `speaker`.
-pub(in crate::voice) struct Feeder {
+pub(super) struct Feeder {
     wanted: String,
     echo: Option<Arc<dyn EchoReference>>,
     port: SpeakerPort,
     desk: Weak<Mutex<Desk>>,
     controls: Arc<Controls>,
     output: Option<(Output, Feed)>,
-    loading: Option<Loading>,
+    line: Line,
     /// The port was told that there is no device.
     lost: bool,
     retry: (Instant, Duration),
     look: Instant,
     alive: (u64, Instant),
-    progress: (u32, Duration),
 }
 
 impl Feeder {
@@ -119,12 +50,11 @@ impl Feeder {
             desk,
             controls,
             output: None,
-            loading: None,
+            line: Line::default(),
             lost: false,
             retry: (now, RETRY.0),
             look: now,
             alive: (0, now),
-            progress: (0, Duration::ZERO),
         }
     }
 
@@ -133,8 +63,10 @@ impl Feeder {
         while let Some(desk) = self.desk.upgrade() {
             let now = Instant::now();
             self.keep_open(&desk, now);
-            self.feed(&desk);
-            let busy = self.report(&desk);
+            let busy = self.output.as_mut().is_some_and(|(output, feed)| {
+                self.line.feed(&desk, feed);
+                self.line.report(&desk, feed, &self.port, output.latency())
+            });
             drop(desk);
             // A new segment, a stop and each report wake the thread; the rest is looking after things.
             thread::park_timeout(match (&self.output, busy) {
@@ -159,7 +91,7 @@ impl Feeder {
             if let Some(reason) = gone {
                 return self.lose(desk, reason, now);
             }
-            if now >= self.look && lock(desk).live.is_empty() {
+            if now >= self.look && lock(desk).is_idle() {
                 self.look = now + LOOK;
                 if output.is_outdated(&self.wanted) {
                     self.output = None;
@@ -188,7 +120,7 @@ impl Feeder {
 
     fn lose(&mut self, desk: &Mutex<Desk>, reason: String, now: Instant) {
         self.output = None;
-        self.loading = None;
+        self.line = Line::default();
         self.retry = (now + self.retry.1, (self.retry.1 * 2).min(RETRY.1));
         let mut desk = lock(desk);
         // What was queued is lost with the device.
@@ -197,110 +129,5 @@ impl Feeder {
             tracing::warn!(reason, "speaker lost");
             self.port.send(SpeakerEvent::Lost(reason));
         }
-    }
-
-    /// Resamples and hands over as much as the ring takes.
-    fn feed(&mut self, desk: &Mutex<Desk>) {
-        let Some((output, feed)) = &mut self.output else { return };
-        feed.free();
-        loop {
-            if self.loading.as_ref().is_none_or(|l| l.epoch != lock(desk).epoch) {
-                self.loading = begin(desk, output.rate());
-            }
-            let Some(loading) = &mut self.loading else { return };
-            if loading.ready.is_none() {
-                loading.ready = Some(loading.chunk());
-            }
-            if feed.chunks.is_full() {
-                return;
-            }
-            if let Some(chunk) = loading.ready.take() {
-                let last = chunk.last;
-                let _ = feed.chunks.try_push(chunk);
-                if last {
-                    self.loading = None;
-                }
-            }
-        }
-    }
-
-    /// Passes the callback's reports on; says whether something plays.
-    fn report(&mut self, desk: &Mutex<Desk>) -> bool {
-        let Some((output, feed)) = &mut self.output else { return false };
-        // Under the lock, so that no event of a segment follows the stop that dropped it.
-        let mut desk = lock(desk);
-        while let Some(report) = feed.reports.try_pop() {
-            match report {
-                Report::Started(serial) => {
-                    if let Some(segment) = desk.segment(serial) {
-                        self.progress = (serial, Duration::ZERO);
-                        self.port.send(SpeakerEvent::Started(segment));
-                    }
-                }
-                Report::Finished(serial) => {
-                    if let Some(segment) = desk.segment(serial) {
-                        desk.live.retain(|(live, _)| *live != serial);
-                        self.port.send(SpeakerEvent::Finished(segment));
-                        if desk.live.is_empty() {
-                            self.port.send(SpeakerEvent::Drained);
-                        }
-                    }
-                }
-            }
-        }
-        let (serial, _) = self.controls.position();
-        if let Some(segment) = desk.segment(serial)
-            && self.progress.0 == serial
-        {
-            // What the device still holds has not left for the ear.
-            let played = desk.played().saturating_sub(output.latency());
-            if played >= self.progress.1 + PROGRESS * 3 / 4 {
-                self.progress.1 = played;
-                self.port.send(SpeakerEvent::Progress(segment, played));
-            }
-        }
-        !desk.live.is_empty()
-    }
-}
-
-fn lock(desk: &Mutex<Desk>) -> MutexGuard<'_, Desk> {
-    desk.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn begin(desk: &Mutex<Desk>, rate: u32) -> Option<Loading> {
-    let mut desk = lock(desk);
-    let (serial, pcm) = desk.queue.pop_front()?;
-    let epoch = desk.epoch;
-    drop(desk);
-    let resampler = match Resampler::new(pcm.rate, rate) {
-        Ok(resampler) => Some(resampler),
-        Err(error) => {
-            tracing::error!(%error, "a segment can't be played");
-            None
-        }
-    };
-    Some(Loading { serial, epoch, pcm, at: 0, resampler, ready: None })
-}
-
-impl Loading {
-    /// The next chunk at the device's rate; of a sound that can't be resampled an empty last one.
-    fn chunk(&mut self) -> Chunk {
-        let first = self.at == 0;
-        let mut samples = Vec::new();
-        let size = (self.pcm.rate as usize * CHUNK_MS / 1000).max(1);
-        let end = self.at.saturating_add(size).min(self.pcm.samples.len());
-        let part = self.pcm.samples.get(self.at..end).unwrap_or_default();
-        self.at = end;
-        let mut last = self.at >= self.pcm.samples.len();
-        match &mut self.resampler {
-            Some(resampler) => {
-                resampler.push(part, &mut samples);
-                if last {
-                    resampler.flush(&mut samples);
-                }
-            }
-            None => last = true,
-        }
-        Chunk { epoch: self.epoch, serial: self.serial, samples, first, last }
     }
 }
