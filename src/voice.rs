@@ -15,8 +15,11 @@ mod track;
 // Text and synthesis.
 mod audio;
 mod clean;
+pub mod engines;
 pub mod espeak;
 mod infer;
+pub mod kokoro;
+mod misaki;
 mod numbers;
 mod phonemes;
 pub mod piper;

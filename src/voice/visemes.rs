@@ -164,7 +164,7 @@ pub(super) fn track(phones: &[TimedPhone], pcm: &Pcm) -> Vec<VisemeFrame> {
     let loudness = loudness(pcm, steps);
     let mut sorted = loudness.clone();
     sorted.sort_by(f32::total_cmp);
-    let loud = sorted.get(sorted.len() * 9 / 10).copied().unwrap_or(0.0);
+    let loud = sorted.get(sorted.len() * 97 / 100).copied().unwrap_or(0.0);
     let holds = holds(phones);
     let mut frames = Vec::with_capacity(steps + 8);
     for (step, level) in loudness.iter().enumerate() {
@@ -176,7 +176,7 @@ pub(super) fn track(phones: &[TimedPhone], pcm: &Pcm) -> Vec<VisemeFrame> {
         let shape = if step == 0 || part < SILENT {
             CLOSED
         } else {
-            let open = part.min(1.0).powf(0.6);
+            let open = part.min(1.0).powf(0.75);
             strongest_two(mean(&holds, at - BEFORE_MS, at + AFTER_MS).map(|w| w * open))
         };
         frames.push(frame(at, shape));
