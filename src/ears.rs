@@ -1,7 +1,9 @@
 //! Ears: capture, resampling, echo cancelling, voice activity, turns, speech recognition.
 
+pub mod device;
 pub mod echo;
 pub mod mel;
+pub mod mic;
 pub mod remote;
 pub mod resample;
 pub mod ring;
@@ -11,6 +13,7 @@ mod tap;
 pub mod timestamps;
 pub mod turn;
 pub mod vad;
+pub mod watchdog;
 pub mod wav;
 
 use std::time::Duration;
