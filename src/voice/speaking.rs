@@ -21,7 +21,6 @@ use crate::kernel::clock::{BoxFuture, Clock};
 use crate::kernel::contracts::{Event, Segment, VoiceCommand};
 use crate::kernel::host::Module;
 use crate::kernel::ids::{MediaId, SegmentId};
-use crate::kernel::load::CoreLoad;
 use crate::kernel::ports::{Feels, MediaStore, Speaker};
 
 /// Jobs that run at the same time. An engine uses all its threads for one, so more would only delay
@@ -45,8 +44,6 @@ pub struct VoiceParts {
     pub feels: Arc<dyn Feels>,
     /// Keeps the sound for pages.
     pub media: Arc<dyn MediaStore>,
-    /// Told while the engine computes.
-    pub load: CoreLoad,
     /// Stamps and time-outs.
     pub clock: Arc<dyn Clock>,
     /// Makes a cutter for each reply: [`segmenter`].
@@ -148,7 +145,7 @@ impl Runner {
             clock: parts.clock,
             // The switch says at once what is in use.
             pipeline: Pipeline::new(rules, Box::new(cutters), false),
-            workers: Workers::new(parts.tts, parts.load),
+            workers: Workers::new(parts.tts),
         }
     }
 
@@ -267,7 +264,6 @@ type Done = (SegmentId, Result<Made, String>);
 /// hold up the next.
 struct Workers {
     tts: Option<Arc<dyn Tts>>,
-    load: CoreLoad,
     done: Option<mpsc::UnboundedSender<Done>>,
     waiting: VecDeque<(SegmentId, String)>,
     running: HashMap<SegmentId, CancellationToken>,
@@ -275,15 +271,8 @@ struct Workers {
 }
 
 impl Workers {
-    fn new(tts: Option<Arc<dyn Tts>>, load: CoreLoad) -> Self {
-        Self {
-            tts,
-            load,
-            done: None,
-            waiting: VecDeque::new(),
-            running: HashMap::new(),
-            abandoned: 0,
-        }
+    fn new(tts: Option<Arc<dyn Tts>>) -> Self {
+        Self { tts, done: None, waiting: VecDeque::new(), running: HashMap::new(), abandoned: 0 }
     }
 
     fn ask(&mut self, segment: SegmentId, spoken: String) {
@@ -314,13 +303,11 @@ impl Workers {
             let (Some(tts), Some(done)) = (self.tts.clone(), self.done.clone()) else { return };
             let cancel = CancellationToken::new();
             self.running.insert(segment, cancel.clone());
-            let computing = self.load.enter();
             let failed = done.clone();
             let job = move || {
                 let result = speak(tts.as_ref(), &spoken, &cancel);
                 // The voice has stopped when nobody takes it.
                 let _ = done.send((segment, result));
-                drop(computing);
             };
             let spawned = if self.abandoned < HUNG {
                 std::thread::Builder::new().name("synthesis".into()).spawn(job).err()
