@@ -2,11 +2,16 @@
 
 pub mod device;
 pub mod echo;
+pub mod backchannel;
+mod capture;
+pub mod control;
 pub mod mel;
 pub mod mic;
 pub mod remote;
 pub mod resample;
 pub mod ring;
+pub mod runtime;
+pub mod self_echo;
 pub mod smart_turn;
 pub mod stt;
 mod tap;

@@ -147,8 +147,10 @@ pub enum Input {
     Alive(TurnId),
     /// Sound of a turn is being played.
     Sounding(TurnId),
-    /// The voice is done with a turn, or the turn is over in another way.
+    /// The voice is done with a turn, or the turn was taken back.
     Over(TurnId),
+    /// A turn is done or has failed; what of it is being heard goes on until [`Input::Over`].
+    Done(TurnId),
     /// A reply was cut short; `None`: whatever was going on.
     Interrupted(Option<TurnId>),
     /// Throw away what is heard, or listen again.
@@ -340,6 +342,11 @@ impl TurnMachine {
             }
             Input::Sounding(turn) => self.sounding(turn),
             Input::Over(turn) => self.over(turn),
+            Input::Done(turn) => {
+                if self.reply.is_some_and(|reply| reply.turn == turn && !reply.speaking) {
+                    self.end_reply();
+                }
+            }
             Input::Interrupted(turn) => {
                 if self.reply.is_some_and(|reply| turn.is_none_or(|turn| turn == reply.turn)) {
                     self.end_reply();
@@ -366,10 +373,9 @@ impl TurnMachine {
     pub fn needs_from(&self) -> u64 {
         let open = self.utterance.as_ref().map_or(self.pos, |utterance| utterance.from);
         let check = self.check.map_or(self.pos, |(_, from, _)| from);
-        let barge = self.barge.began().unwrap_or(self.pos).saturating_sub(self.config.pre_roll);
+        let barge = self.barge.reach(self.pos);
         let run = if self.run.0 > 0 { self.run.1 } else { self.pos };
-        let ready = run.saturating_sub(self.config.pre_roll).max(self.not_before);
-        open.min(check).min(ready).min(barge.max(self.not_before))
+        open.min(check).min(self.back_from(run.min(barge)))
     }
 
     /// Samples heard so far.

@@ -560,3 +560,29 @@ pub struct HistoryEntry {
     /// Alice was cut short here.
     pub interrupted: bool,
 }
+
+/// Asks the ears what they counted since the start.
+#[derive(Clone, Copy, Debug)]
+pub struct GetEarsStats;
+impl Request for GetEarsStats {
+    type Reply = EarsStats;
+}
+
+/// What the ears counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EarsStats {
+    /// Turns that were heard whole.
+    pub turns: u64,
+    /// Drafts that were begun in a silence.
+    pub drafts: u64,
+    /// Drafts that the end of the turn confirmed.
+    pub draft_hits: u64,
+    /// Drafts that were thrown away because the user went on.
+    pub draft_misses: u64,
+    /// Turns that were taken back because the user went on before anything was heard.
+    pub reopened: u64,
+    /// Utterances that were forgotten.
+    pub misfires: u64,
+    /// Replies that were stopped by speaking over them.
+    pub interruptions: u64,
+}

@@ -68,9 +68,9 @@ impl Barge {
         *self = Self { held_until_ms: self.held_until_ms, ..Self::new(self.threshold) };
     }
 
-    /// Where the candidate began.
-    pub(super) fn began(&self) -> Option<u64> {
-        self.began
+    /// The earliest beginning that a confirmation may name.
+    pub(super) fn reach(&self, pos: u64) -> u64 {
+        self.began.unwrap_or(pos).min(pos.saturating_sub((self.window.len() * FRAME) as u64))
     }
 
     fn push(&mut self, speech: f32, length: usize) {
