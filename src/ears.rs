@@ -1,10 +1,10 @@
 //! Ears: capture, resampling, echo cancelling, voice activity, turns, speech recognition.
 
-pub mod device;
-pub mod echo;
 pub mod backchannel;
 mod capture;
 pub mod control;
+pub mod device;
+pub mod echo;
 pub mod mel;
 pub mod mic;
 pub mod remote;
