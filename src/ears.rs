@@ -7,6 +7,7 @@ pub mod device;
 pub mod echo;
 pub mod mel;
 pub mod mic;
+pub mod pieces;
 pub mod remote;
 pub mod resample;
 pub mod ring;

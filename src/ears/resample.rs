@@ -55,13 +55,16 @@ impl Framer {
         Some(Framed { samples, age_ms: (after + self.resampler.held_s()) * 1000.0 })
     }
 
-    /// Ends the stream: what is left becomes frames, the last one filled up with silence.
-    pub fn finish(&mut self) {
+    /// Ends the stream: what is left becomes frames, the last one filled up with silence. Returns how
+    /// many samples of silence that took.
+    pub fn finish(&mut self) -> usize {
         self.made.clear();
         self.resampler.flush(&mut self.made);
         self.ready.extend(&self.made);
-        let whole = self.ready.len().next_multiple_of(FRAME);
+        let there = self.ready.len();
+        let whole = there.next_multiple_of(FRAME);
         self.ready.resize(whole, 0.0);
+        whole - there
     }
 }
 
@@ -81,7 +84,7 @@ mod tests {
             }
         }
         assert_eq!(heard, &sound[..3 * FRAME]);
-        framer.finish();
+        assert_eq!(framer.finish(), 48);
         heard.extend_from_slice(&*framer.pull().unwrap().samples);
         assert!(framer.pull().is_none());
         assert_eq!(&heard[..2_000], sound);

@@ -19,7 +19,7 @@ const MIN_SILENCE: usize = RATE as usize / 10;
 const PAD: usize = RATE as usize * 3 / 100;
 
 /// A piece of a recording in which somebody speaks; samples at [`RATE`], `end` excluded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SpeechSpan {
     /// First sample.
     pub start: usize,

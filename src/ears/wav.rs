@@ -37,6 +37,9 @@ pub struct WavSource {
     mono: Vec<f32>,
     framer: Framer,
     finished: bool,
+    /// Samples of silence that filled up the last frame.
+    padding: usize,
+    broke_off: bool,
     /// Silent frames that are still to follow.
     trailing: u64,
     waiting: Option<Framed>,
@@ -93,6 +96,7 @@ impl WavSource {
         clock: Arc<dyn Clock>,
     ) -> anyhow::Result<Self> {
         let reader = read_header(reader).with_context(|| format!("can't read `{name}`"))?;
+        ensure!(!reader.get_ref().0.get_ref().is_empty(), "`{name}` is empty");
         let reader = WavReader::new(reader).map_err(|error| explain(name, &error))?;
         let spec = reader.spec();
         let bytes = u64::from(reader.len()) * u64::from(spec.bits_per_sample).div_ceil(8);
@@ -109,6 +113,8 @@ impl WavSource {
             mono: Vec::new(),
             framer,
             finished: false,
+            padding: 0,
+            broke_off: false,
             trailing: 0,
             waiting: None,
             pace,
@@ -140,6 +146,7 @@ impl WavSource {
                     Err(error) => {
                         if self.length_known {
                             tracing::warn!(file = self.name, %error, "the recording breaks off");
+                            self.broke_off = true;
                         }
                         channels = 0;
                         break;
@@ -154,8 +161,23 @@ impl WavSource {
         }
         self.framer.push(&self.mono);
         if self.finished {
-            self.framer.finish();
+            self.padding = self.framer.finish();
         }
+    }
+
+    /// The whole recording at [`RATE`], mono, without silence behind it.
+    ///
+    /// # Errors
+    /// When less is there than the recording's header promises.
+    pub fn read_whole(mut self) -> anyhow::Result<Vec<f32>> {
+        self.trailing = 0;
+        let mut samples = Vec::new();
+        while let Some(frame) = self.frame() {
+            samples.extend_from_slice(&*frame.samples);
+        }
+        ensure!(!self.broke_off, "`{}` is cut short: its header promises more sound", self.name);
+        samples.truncate(samples.len().saturating_sub(self.padding));
+        Ok(samples)
     }
 
     fn frame(&mut self) -> Option<Framed> {

@@ -160,3 +160,27 @@ fn a_pipe_that_does_not_know_its_length_is_read_to_its_end() {
         assert_eq!(all(&mut source).len(), 2 * FRAME);
     }
 }
+
+#[test]
+fn a_whole_recording_has_its_own_length() {
+    for (rate, frames, expected) in [(16_000, 1_000, 1_000), (48_000, 3_000, 1_000)] {
+        let bytes = wav(spec(rate, 1, 16), frames, |_, _| 0.25);
+        let source =
+            WavSource::from_reader(Cursor::new(bytes), "a", Pace::Fast, FakeClock::shared());
+        let source = source.unwrap().with_silence(Duration::from_secs(1));
+        assert_eq!(source.read_whole().unwrap().len(), expected);
+    }
+}
+
+#[test]
+fn a_stream_that_ends_too_early_is_not_whole() {
+    let mut bytes = wav(spec(16_000, 1, 16), 1_000, |_, _| 0.25);
+    bytes.truncate(1_000);
+    let whole = |bytes: Vec<u8>| {
+        WavSource::from_reader(Cursor::new(bytes), "a", Pace::Fast, FakeClock::shared())?
+            .read_whole()
+    };
+    let error = whole(bytes).unwrap_err().to_string();
+    assert_eq!(error, "`a` is cut short: its header promises more sound");
+    assert_eq!(whole(Vec::new()).unwrap_err().to_string(), "`a` is empty");
+}
