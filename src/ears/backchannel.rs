@@ -75,8 +75,9 @@ const MOST_WORDS: usize = 3;
 
 /// Whether the words only say "I am listening".
 pub fn is_backchannel(text: &str) -> bool {
-    let bare: String =
-        text.to_lowercase().chars().filter(|c| c.is_alphanumeric() || c.is_whitespace()).collect();
+    // "Mm-hm" and "d'accord" are one word; every other sign parts two, as does "、".
+    let joined = text.to_lowercase().replace(['-', '\'', '’'], "");
+    let bare = joined.replace(|c: char| !c.is_alphanumeric(), " ");
     let words: Vec<&str> = bare.split_whitespace().collect();
     if PHRASES.contains(&words.join(" ").as_str()) {
         return true;
@@ -98,6 +99,7 @@ mod tests {
             ("嗯。", true),
             ("はい、はい", true),
             ("Genau!", true),
+            ("D’accord.", true),
             ("Stop.", false),
             ("No.", false),
             ("yes please stop", false),

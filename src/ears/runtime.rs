@@ -210,7 +210,10 @@ impl Hearing {
         stats: Arc<Mutex<EarsStats>>,
         runtime: Handle,
     ) -> anyhow::Result<Self> {
-        let config = TurnConfig::new(&parts.settings, parts.end_of_turn.is_some());
+        let config = TurnConfig {
+            words_ms: parts.stt_timeout.as_secs_f64() * 1000.0,
+            ..TurnConfig::new(&parts.settings, parts.end_of_turn.is_some())
+        };
         let questions = match parts.end_of_turn.filter(|_| config.model) {
             Some(model) => Some(answer_questions(model, control.clone(), parts.load)?),
             None => None,

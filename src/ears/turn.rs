@@ -69,6 +69,9 @@ pub struct TurnConfig {
     pub max_turn: u64,
     /// Less speech than this is no turn, ms.
     pub min_speech_ms: f64,
+    /// Time after which a transcription that is still at work is given up by its caller, ms. The
+    /// words are waited for a little longer, so that the caller is the one who tells why.
+    pub words_ms: f64,
     /// Begin drafts in the silence wait.
     pub speculate: bool,
     /// Speaking over the voice interrupts it.
@@ -94,6 +97,7 @@ impl TurnConfig {
             patience_ms,
             max_turn: samples(f64::from(ears.max_turn_s.clamp(5, 600)) * 1000.0),
             min_speech_ms: f64::from(ears.min_speech_ms),
+            words_ms: 0.0,
             speculate: ears.speculate,
             barge_in: ears.barge_in,
         }

@@ -409,6 +409,20 @@ fn a_transcription_that_never_comes_is_given_up() {
 }
 
 #[test]
+fn words_are_waited_for_until_their_timeout_has_told_why() {
+    let mut talk = Talk::with(|config| config.words_ms = 10_000.0);
+    talk.speak(20);
+    talk.silence(4);
+    talk.answer(Some(0.9));
+    talk.silence(3);
+    // 9.9 s, then 10.6 s.
+    talk.silence(310);
+    assert_eq!(talk.count(MISFIRE), 0);
+    talk.silence(22);
+    assert_eq!(talk.count(MISFIRE), 1);
+}
+
+#[test]
 fn a_turn_is_taken_back_when_the_user_goes_on_before_anything_was_heard() {
     let mut talk = Talk::new();
     let first = talk.whole_turn("I want a coffee.");

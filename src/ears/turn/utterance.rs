@@ -23,9 +23,11 @@ const ASK_ABOUT_MS: f64 = 8_000.0;
 const COMPLETE: f32 = 0.5;
 /// Sound whose best frame is below this is no speech.
 const VOICED: f32 = 0.4;
-/// An ended utterance is given up after this and half its length; recognisers are faster.
+/// An ended utterance is given up after this and half its length, or a little after the time-out of
+/// its transcription, whichever is later.
 pub(super) const RESOLVE_MS: f64 = 2_000.0;
 const LONGEST_RESOLVE_MS: f64 = 10_000.0;
+const AFTER_TIMEOUT_MS: f64 = 500.0;
 /// The piece before a forced cut is given up after this.
 const CUT_MS: f64 = 5_000.0;
 /// So many pieces of the longest capture are one turn at most.
@@ -311,6 +313,7 @@ impl TurnMachine {
         let Some(utterance) = self.utterance.as_mut() else { return };
         let length = millis(self.pos - utterance.from);
         let patience = RESOLVE_MS + (length / 2.0).min(LONGEST_RESOLVE_MS);
+        let patience = patience.max(self.config.words_ms + AFTER_TIMEOUT_MS);
         utterance.phase = Phase::Ended { until_ms: self.now_ms + patience };
         self.out.push(Action::Endpoint);
         self.resolve();
