@@ -189,7 +189,7 @@ fn run(writer: &mut Writer<DiskFile>, orders: &mpsc::Receiver<Order>, say: impl 
         let mut flushed = None;
         match next {
             Ok(Order::Append(entry)) => {
-                let line = Line { v: VERSION, at: Timestamp::now(), entry: *entry };
+                let line = Line { v: VERSION, at: now(), entry: *entry };
                 match serde_json::to_vec(&line) {
                     Ok(line) => writer.push(line),
                     Err(error) => tracing::error!(%error, "a transcript line can't be written"),
@@ -214,6 +214,12 @@ fn run(writer: &mut Writer<DiskFile>, orders: &mpsc::Receiver<Order>, say: impl 
     if writer.waiting() > 0 {
         tracing::error!(lines = writer.waiting(), "transcript lines could not be written");
     }
+}
+
+/// Now, to the millisecond: more digits would say nothing to a reader.
+fn now() -> Timestamp {
+    let now = Timestamp::now();
+    Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now)
 }
 
 fn notice(change: Change, path: &Path) -> Notice {
