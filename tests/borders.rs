@@ -97,9 +97,11 @@ fn imports_are_seen() {
 
 fn rust_files(folder: &Path) -> Vec<PathBuf> {
     std::fs::read_dir(folder)
-        .unwrap()
+        .into_iter()
+        .flatten()
+        .flatten()
         .flat_map(|entry| {
-            let path = entry.unwrap().path();
+            let path = entry.path();
             if path.is_dir() {
                 rust_files(&path)
             } else if path.extension().is_some_and(|ending| ending == "rs") {

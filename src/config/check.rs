@@ -91,8 +91,9 @@ fn llm(settings: &Settings, checks: &mut Checks) {
     checks.within("llm.timeout_s", llm.timeout_s, 0.1, 3_600.0);
     checks.within("llm.threads", llm.threads, 0, 1_024);
     checks.within("llm.context", llm.context, 512, 1_048_576);
-    if !is_name(&llm.embedded_model) {
-        checks.say("llm.embedded_model", "must be a name that `alice models list` shows");
+    if !is_name(&llm.embedded_model) && !llm.embedded_model.ends_with(".gguf") {
+        let text = "must be a name that `alice models list` shows, or the path of a .gguf file";
+        checks.say("llm.embedded_model", text);
     }
 }
 

@@ -191,6 +191,29 @@ fn every_setting_is_shown_and_can_be_set_to_what_is_shown() {
     assert_eq!(single.value.to_string(), "0.35");
 }
 
+/// The page for people has a row for each setting, with its default, and none for what is no setting.
+#[test]
+fn the_docs_name_every_setting_and_its_default() {
+    let docs = include_str!("../../docs/configuration.md");
+    let rows: Vec<_> = docs.lines().filter(|line| line.starts_with("| `")).collect();
+    let mut wanted: Vec<_> = Loaded::default()
+        .entries()
+        .into_iter()
+        .map(|Entry { key, value, .. }| format!("| `{key}` | `{value}` |"))
+        .collect();
+    for group in ["llm", "stt"] {
+        let loaded = resolve(&flag(&format!("{group}.providers.x.base_url=http://x"))).unwrap();
+        let own = loaded.entries().into_iter().filter(|entry| entry.key.contains(".providers.x."));
+        wanted.extend(
+            own.map(|entry| format!("| `{}` | `\"\"` |", entry.key.replace(".x.", ".<name>."))),
+        );
+    }
+    for start in &wanted {
+        assert!(rows.iter().any(|row| row.starts_with(start)), "no row begins with {start}");
+    }
+    assert_eq!(rows.len(), wanted.len(), "a row is about no setting");
+}
+
 #[test]
 fn the_file_of_the_home_is_read() {
     let folder = tempfile::tempdir().unwrap();
