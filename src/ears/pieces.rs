@@ -7,8 +7,8 @@
 use super::timestamps::SpeechSpan;
 use super::{FRAME, RATE, Vad};
 
-/// A shorter pause than this belongs to the sentence: 600 ms.
-const PAUSE: usize = RATE as usize * 6 / 10;
+/// Speech that is parted by a shorter pause than this is understood better together: 1.5 s.
+const PAUSE: usize = RATE as usize * 3 / 2;
 
 /// No piece is longer: 12 s.
 const LONGEST: usize = 12 * RATE as usize;
@@ -94,8 +94,8 @@ mod tests {
     fn near_spans_are_joined_up_to_the_longest_piece() {
         assert_eq!(join(&[]), []);
         let cases: [(&[_], &[_]); 3] = [
-            (&[(0, 10), (15, 20), (25, 30)], &[(0, 30)]),
-            (&[(0, 10), (16, 20)], &[(0, 10), (16, 20)]),
+            (&[(0, 10), (15, 20), (34, 40)], &[(0, 40)]),
+            (&[(0, 10), (25, 30)], &[(0, 10), (25, 30)]),
             (&[(0, 60), (62, 119), (121, 140)], &[(0, 119), (121, 140)]),
         ];
         for (given, expected) in cases {
