@@ -1,5 +1,6 @@
 //! The command line: one file a subcommand.
 
+pub mod bench;
 pub mod chat;
 pub mod config;
 pub mod converse;
@@ -49,6 +50,8 @@ pub enum Command {
     Models(models::Args),
     /// Show settings and where they come from
     Config(config::Args),
+    /// Measure how fast Alice is here
+    Bench(bench::Args),
     /// Check devices, weights, keys and engines
     Doctor(doctor::Args),
 }
@@ -114,6 +117,7 @@ pub async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Converse(args) => converse::run(args, context).await,
         Command::Models(args) => models::run(args, context).await,
         Command::Config(args) => config::run(args, context).await,
+        Command::Bench(args) => bench::run(args, context).await,
         Command::Doctor(args) => doctor::run(args, context).await,
     }
 }

@@ -1,17 +1,90 @@
-//! `alice run`: starts Alice.
+//! `alice run`: starts Alice and keeps her running.
 
+use std::io::Write;
 use std::process::ExitCode;
+
+use anyhow::Context as _;
+
+use crate::app::{Alice, Plan};
+use crate::kernel::ids::SessionId;
+use crate::lock::Lock;
 
 use super::Context;
 
 /// Arguments of `alice run`.
 #[derive(Debug, Default, clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// Go on with this session, or with the newest one
+    #[arg(long, value_name = "SESSION", num_args = 0..=1, default_missing_value = "")]
+    resume: Option<String>,
+    /// Address to listen on, such as 0.0.0.0:7878 (then every client needs the token)
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
+}
 
 /// Runs the subcommand.
 ///
 /// # Errors
-/// What it could not do, as one line for the person.
-pub async fn run(_args: Args, _context: Context) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("`alice run` is not in this build yet")
+/// Another Alice on this home, a taken port, an unknown session.
+pub async fn run(args: Args, context: Context) -> anyhow::Result<ExitCode> {
+    let Context { home, mut settings, .. } = context;
+    if let Some(listen) = args.listen {
+        settings.server.listen = listen;
+    }
+    let mut lock = Lock::take(&home)?;
+    crate::app::raise_file_limit();
+    let mut plan = Plan::full();
+    plan.resume = args.resume.map(|id| session(&home, &id)).transpose()?;
+    let mut out = std::io::stdout();
+    writeln!(out, "starting: weights, devices, language model")?;
+    let alice = Alice::start(home, settings, plan).await?;
+    let url = alice.url().context("the server has no address")?;
+    if let Err(error) = lock.set_address(&url) {
+        tracing::warn!(%error, "the lock file can't be written");
+    }
+    let engines = alice.engines();
+    let none = || "none".to_owned();
+    writeln!(out, "model: {}", alice.model_line())?;
+    writeln!(out, "ears:  {}", engines.stt.unwrap_or_else(none))?;
+    writeln!(out, "voice: {}", engines.tts.unwrap_or_else(none))?;
+    writeln!(out, "alice is at {url}")?;
+    out.flush()?;
+    stop_signal().await?;
+    writeln!(out, "stopping")?;
+    alice.stop().await;
+    drop(lock);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The session of this id; the newest one for an empty id.
+///
+/// # Errors
+/// When there is none.
+pub fn session(home: &crate::config::Home, id: &str) -> anyhow::Result<SessionId> {
+    let sessions = crate::store::sessions::ids(&home.sessions());
+    if id.is_empty() {
+        return sessions.into_iter().next().context("there is no session to resume yet");
+    }
+    let wanted = SessionId::parse(id);
+    wanted
+        .filter(|wanted| sessions.contains(wanted))
+        .with_context(|| format!("there is no session `{id}` in {}", home.sessions().display()))
+}
+
+/// Waits until the person or the system asks the process to stop.
+async fn stop_signal() -> anyhow::Result<()> {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut hang_up = signal(SignalKind::hangup())?;
+        tokio::select! {
+            done = tokio::signal::ctrl_c() => done?,
+            _ = terminate.recv() => {}
+            _ = hang_up.recv() => {}
+        }
+    }
+    #[cfg(not(unix))]
+    tokio::signal::ctrl_c().await?;
+    Ok(())
 }

@@ -40,7 +40,8 @@ impl Clock for SystemClock {
     }
 
     fn sleep(&self, wait: Duration) -> BoxFuture<'static, ()> {
-        Box::pin(tokio::time::sleep(wait))
+        // Made when it is awaited: the caller's thread may have no runtime.
+        Box::pin(async move { tokio::time::sleep(wait).await })
     }
 }
 

@@ -43,9 +43,11 @@ unsafe extern "C" fn log(level: sys::ggml_log_level, text: *const c_char, _: *mu
         return;
     }
     match level {
-        sys::GGML_LOG_LEVEL_ERROR => tracing::error!(target: "llama.cpp", "{text}"),
-        sys::GGML_LOG_LEVEL_WARN => tracing::warn!(target: "llama.cpp", "{text}"),
-        sys::GGML_LOG_LEVEL_INFO => tracing::debug!(target: "llama.cpp", "{text}"),
+        // Steps that are aborted on purpose are "errors" to llama.cpp; real ones come back as a
+        // result, which is told to the person.
+        sys::GGML_LOG_LEVEL_ERROR | sys::GGML_LOG_LEVEL_WARN | sys::GGML_LOG_LEVEL_INFO => {
+            tracing::debug!(target: "llama.cpp", "{text}")
+        }
         _ => tracing::trace!(target: "llama.cpp", "{text}"),
     }
 }

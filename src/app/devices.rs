@@ -1,0 +1,182 @@
+//! Which microphone and speaker are in use: the local ones, or those of the newest remote device.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use arc_swap::ArcSwapOption;
+use tokio::sync::mpsc;
+
+use crate::ears::Source;
+use crate::ears::control::EarsControl;
+use crate::ears::echo::Reference;
+use crate::ears::remote::remote_source;
+use crate::kernel::clock::Clock;
+use crate::kernel::ids::SegmentId;
+use crate::kernel::ports::{
+    EchoReference, RemoteAcks, RemoteDevices, RemoteHello, RemoteLink, RemoteOut, Speaker,
+};
+use crate::voice::remote::RemoteSpeaker;
+use crate::voice::switch::{SpeakerPort, SpeakerSwitch};
+
+/// Rates that a remote device may use, Hz.
+const RATES: std::ops::RangeInclusive<u32> = 8_000..=48_000;
+
+/// Hands what the local speaker plays to the echo canceller of the microphone that is open now.
+#[derive(Default)]
+pub struct PlayedSound(ArcSwapOption<Reference>);
+
+impl PlayedSound {
+    /// The canceller that needs it from now on.
+    pub fn hear(&self, canceller: Option<Arc<Reference>>) {
+        self.0.store(canceller);
+    }
+}
+
+impl EchoReference for PlayedSound {
+    fn played(&self, samples: &[f32], delay: Duration) {
+        if let Some(canceller) = &*self.0.load() {
+            canceller.played(samples, delay);
+        }
+    }
+}
+
+/// Opens the microphone of this machine; `None` when there is none to open.
+pub type OpenMicrophone = Box<dyn Fn() -> Option<Box<dyn Source>> + Send + Sync>;
+
+/// The devices of a running Alice.
+pub struct Devices {
+    ears: Option<EarsControl>,
+    voice: Arc<SpeakerSwitch>,
+    clock: Arc<dyn Clock>,
+    microphone: OpenMicrophone,
+    speaker: Option<(SpeakerPort, Arc<dyn Speaker>)>,
+    /// Counts the remote devices; the newest has the microphone and the speaker.
+    newest: Mutex<u64>,
+    me: Weak<Self>,
+}
+
+impl Devices {
+    /// Devices with the local ones in use. `ears` is missing where nothing can be heard, `speaker`
+    /// where this machine plays nothing.
+    pub fn new(
+        ears: Option<EarsControl>,
+        voice: Arc<SpeakerSwitch>,
+        clock: Arc<dyn Clock>,
+        microphone: OpenMicrophone,
+        speaker: Option<(SpeakerPort, Arc<dyn Speaker>)>,
+    ) -> Arc<Self> {
+        let devices = Arc::new_cyclic(|me| Self {
+            ears,
+            voice,
+            clock,
+            microphone,
+            speaker,
+            newest: Mutex::new(0),
+            me: Weak::clone(me),
+        });
+        devices.use_local_speaker();
+        devices
+    }
+
+    fn newest(&self) -> MutexGuard<'_, u64> {
+        self.newest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn use_local_speaker(&self) {
+        match &self.speaker {
+            Some((port, speaker)) => self.voice.use_speaker(port, Arc::clone(speaker)),
+            None => self.voice.use_nothing(),
+        }
+    }
+
+    /// A remote device left; the local ones take over unless a newer one has come.
+    fn left(&self, device: u64) {
+        let newest = self.newest();
+        if *newest != device {
+            return;
+        }
+        self.use_local_speaker();
+        if let Some(ears) = &self.ears {
+            match (self.microphone)() {
+                Some(microphone) => ears.use_source(microphone),
+                None => ears.no_source(),
+            }
+        }
+    }
+}
+
+impl RemoteDevices for Devices {
+    fn connect(&self, hello: RemoteHello) -> Result<RemoteLink, String> {
+        for (what, rate) in [("input", hello.input_rate), ("output", hello.output_rate)] {
+            if rate != 0 && !RATES.contains(&rate) {
+                return Err(format!("an {what} rate of {rate} Hz is not taken: use 8000 to 48000"));
+            }
+        }
+        if hello.input_rate != 0 && self.ears.is_none() {
+            return Err("Alice can't hear now: `alice doctor` says what is missing".into());
+        }
+        // Both ends are made before either is used: a device is let in whole or not at all.
+        let port = self.voice.port();
+        let clock = || Arc::clone(&self.clock);
+        let ends = (hello.output_rate != 0)
+            .then(|| RemoteSpeaker::new(&hello, port.clone(), clock()))
+            .transpose()?;
+        let source = (hello.input_rate != 0)
+            .then(|| remote_source(&hello, clock()))
+            .transpose()
+            .map_err(|error| format!("{error:#}"))?;
+        let mut newest = self.newest();
+        *newest += 1;
+        let device = *newest;
+        let (acks, out, silent) = match ends {
+            Some((speaker, acks, out)) => {
+                self.voice.use_speaker(&port, speaker);
+                (Some(acks), out, None)
+            }
+            None => {
+                let (silent, out) = mpsc::channel(1);
+                (None, out, Some(silent))
+            }
+        };
+        let mic = source.map(|(mic, source)| {
+            if let Some(ears) = &self.ears {
+                ears.use_source(Box::new(source));
+            }
+            mic
+        });
+        let devices = Weak::clone(&self.me);
+        let acks = Box::new(Connected { acks, device, devices, _silent: silent });
+        Ok(RemoteLink { mic, acks, out })
+    }
+}
+
+/// Acknowledgements of a connected device, which says goodbye when they are dropped.
+struct Connected {
+    acks: Option<Box<dyn RemoteAcks>>,
+    device: u64,
+    devices: Weak<Devices>,
+    /// Keeps the line down open for a device that plays nothing.
+    _silent: Option<mpsc::Sender<RemoteOut>>,
+}
+
+impl RemoteAcks for Connected {
+    fn played(&mut self, segment: SegmentId, played: Duration) {
+        if let Some(acks) = &mut self.acks {
+            acks.played(segment, played);
+        }
+    }
+
+    fn finished(&mut self, segment: SegmentId) {
+        if let Some(acks) = &mut self.acks {
+            acks.finished(segment);
+        }
+    }
+}
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        if let Some(devices) = self.devices.upgrade() {
+            devices.left(self.device);
+        }
+    }
+}
