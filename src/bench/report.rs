@@ -2,15 +2,15 @@
 
 use std::fmt::Write;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// One measured quantity against its bar.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Row {
     /// What was measured.
     pub name: String,
     /// Its unit.
-    pub unit: &'static str,
+    pub unit: String,
     /// How many times.
     pub n: usize,
     /// Median.
@@ -25,10 +25,10 @@ pub struct Row {
 
 impl Row {
     /// A row from samples; `None` when there are none.
-    pub fn of(name: &str, unit: &'static str, samples: &[f64]) -> Option<Self> {
+    pub fn of(name: &str, unit: &str, samples: &[f64]) -> Option<Self> {
         Some(Self {
             name: name.to_owned(),
-            unit,
+            unit: unit.to_owned(),
             n: samples.len(),
             p50: percentile(samples, 50.0)?,
             p95: percentile(samples, 95.0)?,
@@ -93,7 +93,7 @@ impl Usage {
 }
 
 /// The result of one benchmark.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
     /// Its name.
     pub bench: String,
