@@ -1,6 +1,14 @@
 //! The microphone against a real sound server: a recording played into a null sink is heard at real
 //! time, the device goes and comes back, the server dies and is started again.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
