@@ -20,7 +20,7 @@ use super::devices::{MeteredSpeaker, Notes, Said, ScriptedMicrophone, Speakers, 
 use super::report::{Report, Row, Usage};
 
 /// How long a turn may take before the benchmark gives up.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Things that people ask; each a complete sentence.
 pub const QUESTIONS: [&str; 20] = [
@@ -80,6 +80,7 @@ impl Stage {
         let notes: Arc<Mutex<Option<Notes>>> = Arc::default();
         let into = Arc::clone(&notes);
         let mut plan = Plan::text();
+        plan.sound = true;
         plan.clock = Some(clock);
         plan.input = Input::Source(Box::new(microphone));
         plan.output = Output::Speaker(Box::new(move |port, clock| {
@@ -149,6 +150,15 @@ impl Stage {
         self.until(most, look).await
     }
 
+    /// What happened since `mark`, for a benchmark that failed.
+    fn last_events(&self, mark: usize) -> String {
+        let quiet = |event: &Event| !matches!(event, Event::Level { .. } | Event::TokenEmitted { .. });
+        self.events(|timeline| {
+            let events = timeline.events.iter().skip(mark).filter(|e| quiet(&e.event)).take(40);
+            events.map(|e| format!("{:.0} {:?}\n", e.at_ms, e.event)).collect()
+        })
+    }
+
     /// Says a question and waits for the end of the answer. Returns when it was said, the turn that
     /// answered it, and the silence at the head of the answer's sound.
     ///
@@ -162,7 +172,8 @@ impl Stage {
             |event: &Event| matches!(event, Event::TurnCompleted { .. } | Event::TurnFailed { .. });
         anyhow::ensure!(
             self.until_event(mark, PATIENCE, over).await,
-            "no answer within {PATIENCE:?}"
+            "no answer within {PATIENCE:?}; last events: {}",
+            self.last_events(mark)
         );
         // Speech that was ended early gets a second answer: wait for quiet.
         let mut quiet = self.mark();
