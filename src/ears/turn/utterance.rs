@@ -9,8 +9,10 @@ use crate::kernel::ids::TurnId;
 
 /// Speech frames in a row that end a silence; one alone is a click.
 const RESUME_FRAMES: u32 = 2;
-/// Silence after which the words so far are taken.
-const DRAFT_MS: f64 = 3.0 * FRAME_MS;
+/// Silence after which the words so far are taken. The first silent frame is enough: recognition
+/// takes longer than a gap inside a word, and speech that comes back before its result cancels it
+/// before the mind hears of a draft (measured: the first sound comes 64 ms earlier than with three).
+const DRAFT_MS: f64 = FRAME_MS;
 /// Longer utterances are transcribed once, at their end.
 const LONGEST_DRAFT_MS: f64 = 30_000.0;
 /// The end-of-turn model takes 40–140 ms on a small machine: it is asked so long before its answer
