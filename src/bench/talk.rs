@@ -152,7 +152,8 @@ impl Stage {
 
     /// What happened since `mark`, for a benchmark that failed.
     fn last_events(&self, mark: usize) -> String {
-        let quiet = |event: &Event| !matches!(event, Event::Level { .. } | Event::TokenEmitted { .. });
+        let quiet =
+            |event: &Event| !matches!(event, Event::Level { .. } | Event::TokenEmitted { .. });
         self.events(|timeline| {
             let events = timeline.events.iter().skip(mark).filter(|e| quiet(&e.event)).take(40);
             events.map(|e| format!("{:.0} {:?}\n", e.at_ms, e.event)).collect()
