@@ -394,6 +394,10 @@ impl TurnMachine {
     /// The words that were heard over an open echo path are known.
     fn checked(&mut self, text: Option<String>, nothing: bool) {
         let Some((_, from, _)) = self.check.take() else { return };
+        // The voice ended before its words were known, and the user is heard already.
+        if self.utterance.is_some() {
+            return;
+        }
         let words = text.as_deref().map_or(0, count_words);
         if nothing || words < WORDS_TO_INTERRUPT {
             self.barge.hold(self.now_ms);
