@@ -5,6 +5,8 @@ mod capture;
 pub mod control;
 pub mod device;
 pub mod echo;
+#[cfg(test)]
+mod live_tests;
 pub mod mel;
 pub mod mic;
 pub mod pieces;
