@@ -5,6 +5,7 @@
 //! sleeps in [`Source::next`], so idle ears cost one inference each 32 ms.
 
 use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
@@ -200,6 +201,8 @@ struct Hearing {
     vad_health: Health,
     stt_health: Health,
     turn_health: Health,
+    /// The last step crashed.
+    crashed: bool,
 }
 
 impl Hearing {
@@ -244,42 +247,62 @@ impl Hearing {
             vad_health: Health::default(),
             stt_health: Health::default(),
             turn_health: Health::default(),
+            crashed: false,
             bus,
         })
     }
 
+    /// Hears until it is told to stop. A crash of anything on this thread costs the frame at which it
+    /// happened and what was being said, not the ears.
     fn run(mut self, inbox: &mpsc::Receiver<Message>, mut events: Events) {
         loop {
-            while let Ok(message) = inbox.try_recv() {
-                if !self.message(message) {
-                    return;
-                }
-            }
-            while let Some(event) = events.try_next() {
-                self.event(&event.event);
-            }
-            let busy = self.asked.is_some() || !self.jobs.is_empty();
-            let wait = if busy { BUSY_WAIT } else { WAIT };
-            if self.source.is_none() || busy && self.is_ahead() {
-                match inbox.recv_timeout(WAIT) {
-                    Ok(message) => {
-                        if !self.message(message) {
-                            return;
-                        }
+            let step = AssertUnwindSafe(|| self.step(inbox, &mut events));
+            match std::panic::catch_unwind(step) {
+                Ok(true) => self.crashed = false,
+                Ok(false) => return,
+                Err(_) if std::mem::replace(&mut self.crashed, true) => std::thread::sleep(WAIT),
+                Err(_) => {
+                    let text = "the ears crashed and listen again".into();
+                    let hint = "the log says more; what was being said is lost";
+                    self.notice(NoticeLevel::Error, "ears_crashed", text, Some(hint));
+                    // The machine starts afresh with the next frame.
+                    let afresh = AssertUnwindSafe(|| self.source_is(None));
+                    if std::panic::catch_unwind(afresh).is_err() {
+                        tracing::error!("the turn machine crashed");
                     }
-                    Err(_) if self.source.is_none() => self.idle(),
-                    Err(_) => {}
                 }
-                continue;
-            }
-            let Some(source) = self.source.as_mut() else { continue };
-            match source.next(wait) {
-                SourceEvent::Frame { samples, at_ms } => self.frame(&samples, at_ms),
-                SourceEvent::Status(status) => self.status(status),
-                SourceEvent::Idle => self.idle(),
-                SourceEvent::End => self.end(),
             }
         }
+    }
+
+    /// Takes what waits, and one event of the source; `false` ends the thread.
+    fn step(&mut self, inbox: &mpsc::Receiver<Message>, events: &mut Events) -> bool {
+        while let Ok(message) = inbox.try_recv() {
+            if !self.message(message) {
+                return false;
+            }
+        }
+        while let Some(event) = events.try_next() {
+            self.event(&event.event);
+        }
+        let busy = self.asked.is_some() || !self.jobs.is_empty();
+        let wait = if busy { BUSY_WAIT } else { WAIT };
+        let listen = !(busy && self.is_ahead());
+        let Some(source) = self.source.as_mut().filter(|_| listen) else {
+            match inbox.recv_timeout(WAIT) {
+                Ok(message) => return self.message(message),
+                Err(_) if self.source.is_none() => self.idle(),
+                Err(_) => {}
+            }
+            return true;
+        };
+        match source.next(wait) {
+            SourceEvent::Frame { samples, at_ms } => self.frame(&samples, at_ms),
+            SourceEvent::Status(status) => self.status(status),
+            SourceEvent::Idle => self.idle(),
+            SourceEvent::End => self.end(),
+        }
+        true
     }
 
     /// Sound comes faster than time passes.
@@ -591,7 +614,7 @@ impl Hearing {
         self.runtime.spawn(async move {
             let work = stt.transcribe(audio, cancel.clone());
             let result = tokio::select! {
-                result = std::panic::AssertUnwindSafe(work).catch_unwind() => {
+                result = AssertUnwindSafe(work).catch_unwind() => {
                     result.unwrap_or_else(|_| Err(anyhow::anyhow!("the recogniser crashed")))
                 }
                 () = late => {
@@ -633,7 +656,8 @@ fn answer_questions(
             }
             let (ask, audio) = question;
             let computing = load.enter();
-            let complete = model.complete(&audio);
+            let complete = std::panic::catch_unwind(AssertUnwindSafe(|| model.complete(&audio)))
+                .unwrap_or_else(|_| Err(anyhow::anyhow!("the model crashed")));
             drop(computing);
             control.tell(Message::EndOfTurn { ask, complete });
         }

@@ -34,11 +34,12 @@ fn script(path: EchoPath) -> (mpsc::Sender<SourceEvent>, Box<dyn Source>) {
     (sender, Box::new(Script { events, path }))
 }
 
-/// The first sample of a frame says its probability; above 1 the engine fails.
+/// The first sample of a frame says its probability; above 1 the engine fails, above 2 it crashes.
 struct FirstSample;
 
 impl Vad for FirstSample {
     fn speech(&mut self, frame: &[f32; FRAME]) -> anyhow::Result<f32> {
+        assert!(frame[0] <= 2.0, "the model crashed");
         anyhow::ensure!(frame[0] <= 1.0, "the model broke");
         Ok(frame[0])
     }
@@ -52,8 +53,9 @@ struct Answering(Answers<f32>);
 
 impl EndOfTurn for Answering {
     fn complete(&mut self, audio: &[f32]) -> anyhow::Result<f32> {
-        assert!(!audio.is_empty());
-        self.0.lock().unwrap().pop_front().unwrap_or(Ok(0.9))
+        let answer = self.0.lock().unwrap().pop_front().unwrap_or(Ok(0.9));
+        assert!(!audio.is_empty() && answer.as_ref().is_ok_and(|p| *p <= 1.0) || answer.is_err());
+        answer
     }
 }
 
@@ -392,6 +394,27 @@ async fn engines_that_fail_leave_the_timer_and_the_next_frame() {
     room.frames(30, 0.01);
     room.notice("end_of_turn_failed").await;
     room.event(|e| matches!(e, Event::Transcript { is_final: true, .. }).then_some(())).await;
+    room.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_crash_on_the_ears_thread_or_its_worker_is_told_and_survived() {
+    let mut room = Room::new().await;
+    // What was being said when it crashed is not understood.
+    room.text("");
+    room.frames(10, 0.95);
+    room.frames(3, 3.0);
+    room.frames(20, 0.01);
+    room.notice("ears_crashed").await;
+    room.state(ListenState::Listening).await;
+    room.complete.lock().unwrap().push_back(Ok(9.0));
+    room.text("Hello there");
+    room.frames(20, 0.95);
+    room.frames(30, 0.01);
+    assert!(room.notice("end_of_turn_failed").await.text.ends_with("the model crashed"));
+    room.event(|e| matches!(e, Event::Transcript { is_final: true, .. }).then_some(())).await;
+    room.frames(30, 0.01);
+    room.turn("And again.").await;
     room.stop().await;
 }
 

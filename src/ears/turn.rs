@@ -269,6 +269,9 @@ pub struct TurnMachine {
     /// Speech frames in a row outside an utterance, and where they began.
     run: (u32, u64),
     utterance: Option<Utterance>,
+    /// Where the first utterance began since Alice was last heard: what the user says in pieces is one
+    /// turn to the end-of-turn model ("ask not", alone, sounds complete).
+    context: Option<u64>,
     /// Words of earlier pieces of the utterance that is open.
     carried: String,
     pieces: u32,
@@ -304,6 +307,7 @@ impl TurnMachine {
             not_before: 0,
             run: (0, 0),
             utterance: None,
+            context: None,
             carried: String::new(),
             pieces: 0,
             reply: None,
@@ -379,7 +383,8 @@ impl TurnMachine {
         let check = self.check.map_or(self.pos, |(_, from, _)| from);
         let barge = self.barge.reach(self.pos);
         let run = if self.run.0 > 0 { self.run.1 } else { self.pos };
-        open.min(check).min(self.back_from(run.min(barge)))
+        let context = self.context.map_or(self.pos, |_| self.context_from(self.pos));
+        open.min(check).min(context).min(self.back_from(run.min(barge)))
     }
 
     /// Samples heard so far.
@@ -524,6 +529,7 @@ impl TurnMachine {
         self.run = (0, 0);
         self.barge.reset();
         let from = self.back_from(began);
+        self.context.get_or_insert(from);
         self.utterance = Some(Utterance::new(from, self.pos, frames, speech, over_reply));
         self.out.push(Action::SpeechStarted);
     }
@@ -547,6 +553,7 @@ impl TurnMachine {
             return;
         }
         self.taken = None;
+        self.context = None;
         self.run = (0, 0);
         if !self.hearing() {
             self.close();
@@ -583,6 +590,7 @@ impl TurnMachine {
             }
         }
         self.taken = None;
+        self.context = None;
         self.barge.reset();
         self.drop_check();
     }
@@ -626,6 +634,7 @@ impl TurnMachine {
         self.drop_check();
         self.duck(false);
         self.not_before = self.pos;
+        self.context = None;
     }
 
     fn drop_everything(&mut self) {

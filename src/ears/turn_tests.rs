@@ -215,6 +215,37 @@ fn an_incomplete_sentence_is_asked_about_again_and_ends_at_the_hard_end() {
 }
 
 #[test]
+fn the_model_is_shown_the_turn_so_far_until_alice_was_heard() {
+    let asked_from = |talk: &Talk| {
+        talk.last(|a| match a {
+            Action::AskEndOfTurn { from, .. } => Some(*from),
+            _ => None,
+        })
+        .unwrap()
+    };
+    let mut talk = Talk::new();
+    let turn = talk.whole_turn("And so, my fellow Americans.");
+    let first = asked_from(&talk);
+    talk.silence(30);
+    talk.speak(20);
+    assert!(talk.machine.needs_from() <= first);
+    talk.silence(5);
+    assert_eq!(asked_from(&talk), first, "the pause is inside one turn");
+    talk.silence(80);
+    talk.tell(Input::Over(turn));
+
+    let mut talk = Talk::new();
+    let turn = talk.whole_turn("And so, my fellow Americans.");
+    let first = asked_from(&talk);
+    talk.tell(Input::Sounding(turn));
+    talk.tell(Input::Over(turn));
+    talk.silence(30);
+    talk.speak(20);
+    talk.silence(5);
+    assert!(asked_from(&talk) > first, "a new turn");
+}
+
+#[test]
 fn without_a_model_patience_and_words_decide() {
     let cases = [
         (500.0, None, 500.0),

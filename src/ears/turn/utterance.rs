@@ -258,6 +258,7 @@ impl TurnMachine {
 
     fn ask(&mut self, silence: f64) {
         let (pos, ask) = (self.pos, self.next_job + 1);
+        let from = self.utterance.as_ref().map_or(pos, |open| self.context_from(open.from));
         let first = (self.config.silence_ms - ASK_AHEAD_MS).max(2.0 * FRAME_MS);
         let Some(utterance) = self.utterance.as_mut() else { return };
         let due = silence >= first.max(utterance.next_ask_ms);
@@ -268,8 +269,13 @@ impl TurnMachine {
         self.next_job = ask;
         utterance.asked = Some(ask);
         utterance.next_ask_ms = silence + ASK_AGAIN_MS;
-        let from = utterance.from.max(pos.saturating_sub(samples(ASK_ABOUT_MS)));
         self.out.push(Action::AskEndOfTurn { ask, from, to: pos });
+    }
+
+    /// Where the sound begins that the end-of-turn model is shown, given where the utterance does.
+    pub(super) fn context_from(&self, from: u64) -> u64 {
+        let from = self.context.map_or(from, |context| context.min(from));
+        from.max(self.pos.saturating_sub(samples(ASK_ABOUT_MS)))
     }
 
     pub(super) fn answered(&mut self, ask: u64, complete: Option<f32>) {
@@ -449,6 +455,9 @@ impl TurnMachine {
         }
         self.not_before = self.pos.min(utterance.last_speech + 2 * FRAME as u64);
         let misfire = self.carried.is_empty();
+        if misfire && self.reply.is_none() {
+            self.context = None;
+        }
         self.out.push(Action::SpeechEnded { end: utterance.last_speech, misfire });
         self.begin_carried(utterance.last_speech);
     }
