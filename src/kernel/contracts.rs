@@ -513,7 +513,8 @@ pub enum TurnCommand {
     },
     /// The draft is what the user wanted to say.
     Confirm(TurnId),
-    /// The user went on speaking: forget the draft.
+    /// The user went on speaking: forget the draft, or a confirmed turn of which nothing was heard
+    /// (its words come again in the next one).
     Discard(TurnId),
 }
 impl Command for TurnCommand {}

@@ -288,6 +288,8 @@ pub enum EntryKind {
     User,
     /// What was heard of Alice's reply.
     Assistant,
+    /// The user took this turn's words back to say more: a later turn holds them too.
+    Withdrawn,
     /// About the talk, not part of it: why a turn failed.
     Meta,
 }

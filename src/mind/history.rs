@@ -56,6 +56,9 @@ impl History {
                         }
                     }
                 }
+                EntryKind::Withdrawn => {
+                    history.withdraw(entry.turn);
+                }
                 EntryKind::Meta => {}
             }
         }
@@ -76,6 +79,17 @@ impl History {
             self.exchanges.pop_front();
             self.beyond = self.beyond.saturating_sub(1);
         }
+    }
+
+    /// Forgets the words of a turn that was not answered. Whether there were any.
+    pub fn withdraw(&mut self, turn: TurnId) -> bool {
+        let unanswered = |e: &Exchange| e.turn == turn && e.reply.is_none();
+        let Some(place) = self.exchanges.iter().rposition(unanswered) else { return false };
+        self.exchanges.remove(place);
+        if place < self.beyond {
+            self.beyond -= 1;
+        }
+        true
     }
 
     /// At most `limit` of the newest lines, oldest first.

@@ -97,6 +97,8 @@ struct Current {
     draft: bool,
     reply: Reply,
     interrupted: bool,
+    /// The user took it back: unless something of the reply was heard, its words are not kept.
+    withdrawn: bool,
     made: String,
     thought: bool,
     first_token_ms: Option<f64>,
@@ -240,6 +242,28 @@ impl TurnQueue {
             self.current = None;
             out.push(Action::Cancel(turn));
             out.push(Action::Publish(Event::TurnDiscarded { turn }));
+        } else if let Some(current) = self.current.as_mut().filter(|c| c.turn == turn) {
+            current.withdrawn = true;
+        } else {
+            let place = self.waiting.iter().position(|waiting| waiting.turn == turn);
+            if let Some(waiting) = place.and_then(|place| self.waiting.remove(place)) {
+                self.stop_waiting(waiting, out);
+            }
+            self.withdraw(turn, out);
+        }
+    }
+
+    /// Forgets the words of a turn that the user took back to say more: the next turn holds them
+    /// too. What was answered aloud stays.
+    fn withdraw(&mut self, turn: TurnId, out: &mut Vec<Action>) {
+        if self.history.withdraw(turn) {
+            out.push(Action::Write(JournalEntry {
+                turn,
+                kind: EntryKind::Withdrawn,
+                text: String::new(),
+                source: None,
+                interrupted: false,
+            }));
         }
     }
 
@@ -355,6 +379,9 @@ impl TurnQueue {
     fn fail(&mut self, turn: TurnId, error: String, out: &mut Vec<Action>) {
         let Some(current) = self.current.take() else { return };
         self.history.push(turn, current.text, None);
+        if current.withdrawn {
+            self.withdraw(turn, out);
+        }
         out.push(Action::Write(JournalEntry {
             turn,
             kind: EntryKind::Meta,
@@ -385,6 +412,9 @@ impl TurnQueue {
         }
         let kept = Heard { text: content.clone(), complete: whole };
         self.history.push(turn, current.text, Some(kept));
+        if current.withdrawn {
+            self.withdraw(turn, out);
+        }
         out.push(Action::Publish(Event::TurnCompleted { turn, content, interrupted: !whole }));
         if self.waiting.is_empty() && !self.closed {
             out.push(Action::Warm);
@@ -456,6 +486,7 @@ impl TurnQueue {
             draft,
             reply: Reply::Running,
             interrupted: false,
+            withdrawn: false,
             made: String::new(),
             thought: false,
             first_token_ms: None,

@@ -527,3 +527,40 @@ proptest! {
         prop_assert_eq!(&written, &confirmed.into_iter().collect::<BTreeSet<_>>());
     }
 }
+
+#[test]
+fn words_that_were_taken_back_do_not_stand_twice() {
+    let orders = [[stop(Some(1)), discard(1)], [discard(1), stop(Some(1))]];
+    for order in orders {
+        let mut queue = queue();
+        let mut written = Vec::new();
+        let inputs = [begin(1, "What your country", false)]
+            .into_iter()
+            .chain(order)
+            .chain([spoken(1, "", false), begin(2, "What your country can do.", false)]);
+        for input in inputs {
+            written.extend(queue.step(0.0, input).into_iter().filter_map(|action| match action {
+                Action::Write(entry) => Some(entry),
+                _ => None,
+            }));
+        }
+        let said = queue.prompt("be brief".into(), 1000);
+        assert_eq!(said.len(), 2, "{said:?}");
+        assert_eq!(said[1].content, "What your country can do.");
+        // The same after a resume.
+        let entries = History::rebuild(written).entries(10);
+        let texts: Vec<_> = entries.iter().map(|entry| entry.text.as_str()).collect();
+        assert_eq!(texts, ["What your country can do."]);
+    }
+}
+
+#[test]
+fn a_turn_that_was_answered_aloud_is_not_taken_back() {
+    let mut queue = queue();
+    for input in [begin(1, "Hello", false), text(1, "Hi there"), discard(1), stop(Some(1))] {
+        queue.step(0.0, input);
+    }
+    queue.step(0.0, spoken(1, "Hi", false));
+    let entries = queue.entries(&GetHistory { limit: 10 });
+    assert_eq!(entries.len(), 2, "{entries:?}");
+}
