@@ -5,6 +5,7 @@ pub mod bus;
 pub mod clock;
 pub mod contracts;
 pub mod host;
+pub mod http;
 pub mod ids;
 pub mod load;
 pub mod ports;

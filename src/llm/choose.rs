@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::chain::{Chain, Notify};
-use super::openai::{self, OpenAi};
+use super::openai::OpenAi;
 use super::providers::{self, Provider};
 use crate::config::settings::Llm;
 use crate::config::{Home, Settings};
@@ -208,7 +208,7 @@ impl Choice<'_> {
 async fn list(provider: &Provider, wait: Duration) -> Result<Vec<String>, String> {
     let name = &provider.name;
     let silent = || format!("`{name}` does not answer at {}: is it running?", provider.base_url);
-    let client = openai::client(provider, wait).map_err(|error| format!("{error:#}"))?;
+    let client = provider.client(wait).map_err(|error| error.to_string())?;
     let mut request = client.get(format!("{}/models", provider.base_url)).timeout(wait);
     if let Some(key) = &provider.key {
         request = request.bearer_auth(key);

@@ -5,7 +5,7 @@ pub mod refusal;
 pub mod wire;
 
 use std::pin::pin;
-use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use reqwest::{Client, Response};
@@ -29,28 +29,6 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 /// A server that sends nothing but comments counts as hung after so many time-outs.
 const COMMENT_TIMEOUTS: u32 = 3;
-
-/// A client for requests to `provider`, made once and kept: it holds the open connections.
-///
-/// # Errors
-/// When the system's certificates or the proxy settings are unusable.
-pub fn client(provider: &Provider, timeout: Duration) -> anyhow::Result<Client> {
-    static CRYPTO: Once = Once::new();
-    CRYPTO.call_once(|| {
-        // It may have been installed by another room: the first one stays.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-    });
-    let builder = Client::builder()
-        .user_agent(concat!("alice/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(timeout.min(Duration::from_secs(5)))
-        .tcp_keepalive(Duration::from_secs(30))
-        .pool_idle_timeout(Duration::from_secs(300))
-        // A redirected POST would become a GET, and the key is meant for this address alone.
-        .redirect(reqwest::redirect::Policy::none());
-    // A proxy does not know what this machine's own addresses are.
-    let builder = if provider.is_local() { builder.no_proxy() } else { builder };
-    Ok(builder.build()?)
-}
 
 /// One model of one server.
 pub struct OpenAi {
@@ -86,7 +64,7 @@ impl OpenAi {
             key_env: provider.key_env.clone(),
             key: provider.key.clone(),
         };
-        let client = client(&provider, timeout)?;
+        let client = provider.client(timeout)?;
         let quirks = Mutex::new(provider.quirks.clone());
         Ok(Self { shared: Arc::new(Shared { client, provider, who, timeout, quirks }) })
     }

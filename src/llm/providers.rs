@@ -1,11 +1,13 @@
 //! The servers that are known by name (`providers.toml`), joined with the settings.
 
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::config::settings::{Llm, LlmProvider};
+use crate::kernel::http;
 
 /// What a server wants to see in a request.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -90,15 +92,15 @@ impl std::fmt::Debug for Provider {
 impl Provider {
     /// Whether it runs on this machine, so that asking it costs nothing.
     pub fn is_local(&self) -> bool {
-        reqwest::Url::parse(&self.base_url).ok().is_some_and(|url| {
-            url.host_str().is_some_and(|host| {
-                host == "localhost"
-                    || host
-                        .trim_matches(['[', ']'])
-                        .parse::<std::net::IpAddr>()
-                        .is_ok_and(|address| address.is_loopback())
-            })
-        })
+        reqwest::Url::parse(&self.base_url).is_ok_and(|url| http::is_local(&url))
+    }
+
+    /// A client for requests to it.
+    ///
+    /// # Errors
+    /// As [`http::client`].
+    pub fn client(&self, timeout: Duration) -> reqwest::Result<reqwest::Client> {
+        http::client(reqwest::Url::parse(&self.base_url).ok().as_ref(), timeout)
     }
 
     /// Whether it can be asked without more settings: it has a key, or needs none.

@@ -1,7 +1,6 @@
 //! Transcription by any server with OpenAI's `POST /audio/transcriptions`: OpenAI, Groq, speaches,
 //! whisper.cpp and others.
 
-use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -15,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::settings::SttProvider;
 use crate::ears::{RATE, Stt, Transcription};
 use crate::kernel::clock::BoxFuture;
+use crate::kernel::http;
 use crate::kernel::ports::Pcm;
 use crate::kernel::wav::wav_bytes;
 
@@ -74,7 +74,7 @@ impl Remote {
         }
         Ok(Self {
             name: name.into(),
-            client: client(&url, timeout)?,
+            client: http::client(Some(&url), timeout)?,
             url,
             model: provider.model.clone(),
             key_env: provider.api_key_env.clone(),
@@ -274,31 +274,6 @@ fn key(provider: &SttProvider) -> Option<String> {
         .flatten()
         .map(|key| key.trim().to_owned())
         .find(|key| !key.is_empty())
-}
-
-fn client(url: &Url, timeout: Duration) -> anyhow::Result<Client> {
-    static CRYPTO: Once = Once::new();
-    CRYPTO.call_once(|| {
-        // It may have been installed by another room: the first one stays.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-    });
-    let builder = Client::builder()
-        .user_agent(concat!("alice/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(timeout.min(Duration::from_secs(5)))
-        .tcp_keepalive(Duration::from_secs(30))
-        .pool_idle_timeout(Duration::from_secs(300))
-        // A redirected POST would become a GET, and the key is meant for this address alone.
-        .redirect(reqwest::redirect::Policy::none());
-    // A proxy does not know what this machine's own addresses are.
-    let builder = if is_local(url) { builder.no_proxy() } else { builder };
-    Ok(builder.build()?)
-}
-
-fn is_local(url: &Url) -> bool {
-    url.host_str().is_some_and(|host| {
-        let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
-        host == "localhost" || address.is_ok_and(|address| address.is_loopback())
-    })
 }
 
 fn is_html(response: &Response) -> bool {
