@@ -189,7 +189,10 @@ impl Rooms {
 }
 
 /// The session that is meant: by its id, or the one that was written last.
-fn find(home: &Home, id: Option<&str>) -> anyhow::Result<SessionId> {
+///
+/// # Errors
+/// When there is none.
+pub(super) fn find(home: &Home, id: Option<&str>) -> anyhow::Result<SessionId> {
     let known = sessions::ids(&home.sessions());
     match id {
         None => known

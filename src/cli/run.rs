@@ -6,17 +6,17 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 
 use crate::app::{Alice, Plan};
-use crate::kernel::ids::SessionId;
 use crate::lock::Lock;
 
 use super::Context;
+use super::chat::find;
 
 /// Arguments of `alice run`.
 #[derive(Debug, Default, clap::Args)]
 pub struct Args {
     /// Go on with this session, or with the newest one
-    #[arg(long, value_name = "SESSION", num_args = 0..=1, default_missing_value = "")]
-    resume: Option<String>,
+    #[arg(long, value_name = "SESSION")]
+    resume: Option<Option<String>>,
     /// Address to listen on, such as 0.0.0.0:7878 (then every client needs the token)
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<String>,
@@ -34,7 +34,7 @@ pub async fn run(args: Args, context: Context) -> anyhow::Result<ExitCode> {
     let mut lock = Lock::take(&home)?;
     crate::app::raise_file_limit();
     let mut plan = Plan::full();
-    plan.resume = args.resume.map(|id| session(&home, &id)).transpose()?;
+    plan.resume = args.resume.map(|id| find(&home, id.as_deref())).transpose()?;
     let mut out = std::io::stdout();
     writeln!(out, "starting: weights, devices, language model")?;
     let alice = Alice::start(home, settings, plan).await?;
@@ -54,21 +54,6 @@ pub async fn run(args: Args, context: Context) -> anyhow::Result<ExitCode> {
     alice.stop().await;
     drop(lock);
     Ok(ExitCode::SUCCESS)
-}
-
-/// The session of this id; the newest one for an empty id.
-///
-/// # Errors
-/// When there is none.
-pub fn session(home: &crate::config::Home, id: &str) -> anyhow::Result<SessionId> {
-    let sessions = crate::store::sessions::ids(&home.sessions());
-    if id.is_empty() {
-        return sessions.into_iter().next().context("there is no session to resume yet");
-    }
-    let wanted = SessionId::parse(id);
-    wanted
-        .filter(|wanted| sessions.contains(wanted))
-        .with_context(|| format!("there is no session `{id}` in {}", home.sessions().display()))
 }
 
 /// Waits until the person or the system asks the process to stop.
