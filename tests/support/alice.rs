@@ -1,6 +1,6 @@
 //! A running `alice run` on a home of its own, followed over its public interface.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -289,20 +289,6 @@ pub fn words_back(wanted: &str, got: &str) -> f64 {
     row[got.len()] as f64 / wanted.len().max(1) as f64
 }
 
-/// Reads a file of a fixture or prints why the test is skipped.
-pub fn fixture(name: &str) -> Option<PathBuf> {
-    let root = std::env::var_os("ALICE_FIXTURES").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/fixtures"),
-        PathBuf::from,
-    );
-    let path = root.join(name);
-    let there = path.is_file();
-    if !there {
-        eprintln!("skipped: fixture {name} is not here");
-    }
-    there.then_some(path)
-}
-
 /// Whether the weights that a live test needs are here; prints why it is skipped if not.
 pub fn weights() -> bool {
     let output = alice().args(["models", "verify"]).output().unwrap();
@@ -310,11 +296,4 @@ pub fn weights() -> bool {
         eprintln!("skipped: {}", String::from_utf8_lossy(&output.stderr));
     }
     output.status.success()
-}
-
-/// Everything that can be read from a reader, as text.
-pub fn text(mut from: impl Read) -> String {
-    let mut all = String::new();
-    let _ = from.read_to_string(&mut all);
-    all
 }
