@@ -16,6 +16,9 @@ pub struct SegmenterOptions {
     pub first_letters: usize,
     /// CJK characters that do as well.
     pub first_cjk: usize,
+    /// Letters and digits of an opener, such as "Well," or "Sure!": a shorter first piece, once, that
+    /// sounds while the one behind it is made. One CJK character does as well.
+    pub opener_letters: usize,
     /// Words after which the first piece is cut without a mark.
     pub first_words: usize,
     /// CJK characters after which the first piece is cut without a mark.
@@ -34,6 +37,7 @@ impl Default for SegmenterOptions {
         Self {
             first_letters: 10,
             first_cjk: 4,
+            opener_letters: 2,
             first_words: 15,
             first_cjk_most: 40,
             sentence: 20,
@@ -105,6 +109,8 @@ pub struct Segmenter {
     /// Open CJK and typographic quotes and brackets: their closer belongs to the sentence.
     depth: usize,
     /// Something to speak has been given out.
+    opened: bool,
+    /// And it was more than an opener.
     begun: bool,
     out: Vec<Piece>,
 }
@@ -309,11 +315,16 @@ impl Segmenter {
     fn cut_if_enough(&mut self, kind: Kind, display: usize, spoken: usize) -> bool {
         let o = self.options;
         let size = measure(self.spoken.get(..spoken).unwrap_or_default());
-        let opening = size.letters >= o.first_letters || size.cjk >= o.first_cjk;
+        let opening = self.is_opening(size);
+        // "She said:" leads on to what can't wait.
+        let leads_on =
+            self.spoken.get(..spoken).unwrap_or_default().trim_end().ends_with([':', '：']);
+        let word = size.letters >= o.opener_letters || size.cjk > 0;
+        let opener = !self.opened && word && !leads_on;
         let weight = size.chars + size.cjk * 3 / 2;
         let enough = match kind {
-            _ if !self.begun => opening,
             Kind::Line => opening,
+            _ if !self.begun => opening || opener,
             Kind::Sentence => weight >= o.sentence,
             Kind::Clause => weight >= o.clause,
         };
@@ -321,6 +332,11 @@ impl Segmenter {
             self.cut(display, spoken);
         }
         enough
+    }
+
+    /// Enough for a first piece that is more than an opener.
+    fn is_opening(&self, size: Size) -> bool {
+        size.letters >= self.options.first_letters || size.cjk >= self.options.first_cjk
     }
 
     /// Gives out everything up to a place.
@@ -334,7 +350,8 @@ impl Segmenter {
             self.display.insert_str(0, &display);
             return;
         }
-        self.begun |= !spoken.is_empty();
+        self.opened |= !spoken.is_empty();
+        self.begun |= self.is_opening(measure(&spoken));
         let tag = std::mem::replace(&mut self.tag, self.next_tag.take());
         self.out.push(Piece { display, spoken, tag });
     }

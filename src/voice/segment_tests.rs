@@ -29,7 +29,12 @@ fn cuts_where_a_person_would_breathe() {
         // The first clause is early, then sentences.
         (
             "Sure, I can do that, of course. It takes two minutes. Then we are done.",
-            vec!["Sure, I can do that,", "of course. It takes two minutes.", "Then we are done."],
+            vec![
+                "Sure,",
+                "I can do that,",
+                "of course. It takes two minutes.",
+                "Then we are done.",
+            ],
         ),
         ("Hello there! How are you?", vec!["Hello there!", "How are you?"]),
         // Numbers, times, versions, addresses.
@@ -50,22 +55,22 @@ fn cuts_where_a_person_would_breathe() {
             "Take some fruit, e.g. apples or pears, etc. and go.",
             vec!["Take some fruit,", "e.g. apples or pears, etc. and go."],
         ),
-        ("She and I. That is all there is.", vec!["She and I. That is all there is."]),
+        ("She and I. That is all there is.", vec!["She and I.", "That is all there is."]),
         // Quotes and brackets behind the stop.
         (
             "\"Are you sure?\" she asked me twice. \"Yes.\"",
             vec!["\"Are you sure?\"", "she asked me twice.", "\"Yes.\""],
         ),
         ("(It rained all day.) Then it stopped.", vec!["(It rained all day.)", "Then it stopped."]),
-        ("Well... I don't know about that.", vec!["Well... I don't know about that."]),
-        ("Really?! That is quite a surprise.", vec!["Really?! That is quite a surprise."]),
+        ("Well... I don't know about that.", vec!["Well...", "I don't know about that."]),
+        ("Really?! That is quite a surprise.", vec!["Really?!", "That is quite a surprise."]),
         // CJK: no space, no look-ahead.
         (
             "你好！我是爱丽丝，很高兴认识你。今天想聊点什么？",
-            vec!["你好！我是爱丽丝，", "很高兴认识你。今天想聊点什么？"],
+            vec!["你好！", "我是爱丽丝，", "很高兴认识你。今天想聊点什么？"],
         ),
         ("她说：“你好。”然后走了很远很远的路。", vec!["她说：“你好。”", "然后走了很远很远的路。"]),
-        ("现在是10：30，我们走吧，好吗？", vec!["现在是10：30，我们走吧，", "好吗？"]),
+        ("现在是10：30，我们走吧，好吗？", vec!["现在是10：30，", "我们走吧，", "好吗？"]),
         ("我喜欢用Rust写程序，因为it is fast。", vec!["我喜欢用Rust写程序，", "因为it is fast。"]),
         // Lines.
         (
@@ -117,7 +122,7 @@ fn what_is_not_for_the_ear_is_not_spoken() {
             "I really mean all of it and this too.",
         ),
         ("Good (laughs) to hear (which is rare).", "Good to hear (which is rare)."),
-        ("（微笑）你好，很高兴见到你。", "你好，很高兴见到你。"),
+        ("（微笑）你好，很高兴见到你。", "你好， 很高兴见到你。"),
         ("# A title\nSome text here.", "A title, Some text here."),
         (
             "> A quote of someone.\n- [x] done with it\n* all of it",
