@@ -17,12 +17,24 @@ use super::talk::{self, Bars, QUESTIONS, Stage, Talk};
 use super::viewers;
 
 /// Every benchmark, in the order in which `alice bench` runs them.
-pub const NAMES: [&str; 7] =
-    ["overhead", "paced-piper", "paced-kokoro", "embedded", "barge-in", "idle", "viewers"];
+pub const NAMES: [&str; 9] = [
+    "overhead",
+    "paced-piper",
+    "paced-piper-plain",
+    "paced-kokoro",
+    "paced-kokoro-plain",
+    "embedded",
+    "barge-in",
+    "idle",
+    "viewers",
+];
 
-/// A spoken answer of a usual length: three sentences, the first with an early clause.
+/// A spoken answer that opens with a word and a comma, as the persona asks for.
 const ANSWER: &str = "Well, that is a good question, and I am glad you asked. The short answer is \
-    that it depends on the day. If you like, I can tell you more about it.";
+    that it depends on the day.";
+
+/// One whose first mark is the end of its first sentence: the `-plain` rows.
+const PLAIN: &str = "The short answer is yes. It depends a little on the day.";
 
 /// An answer that is long enough to be interrupted anywhere.
 const STORY: &str = "Let me tell you about the lighthouse on the northern shore. Every evening the \
@@ -49,14 +61,10 @@ pub struct Options {
 pub async fn run(name: &str, home: &Home, options: Options) -> anyhow::Result<Report> {
     match name {
         "overhead" => overhead(options).await,
-        "paced-piper" => {
-            let bars = Bars { first_sound: (Some(500.0), Some(650.0)), own: None };
-            paced(name, home, "piper", bars, options).await
-        }
-        "paced-kokoro" => {
-            let bars = Bars { first_sound: (Some(900.0), None), own: None };
-            paced(name, home, "kokoro", bars, options).await
-        }
+        "paced-piper" => paced(name, home, "piper", ANSWER, options).await,
+        "paced-piper-plain" => paced(name, home, "piper", PLAIN, options).await,
+        "paced-kokoro" => paced(name, home, "kokoro", ANSWER, options).await,
+        "paced-kokoro-plain" => paced(name, home, "kokoro", PLAIN, options).await,
         "embedded" => embedded(home, options).await,
         "barge-in" => barge_in(home, options).await,
         "idle" => idle(home, options).await,
@@ -115,11 +123,14 @@ async fn paced(
     name: &str,
     home: &Home,
     engine: &str,
-    bars: Bars,
+    answer: &str,
     options: Options,
 ) -> anyhow::Result<Report> {
+    let first_sound =
+        if engine == "piper" { (Some(500.0), Some(650.0)) } else { (Some(900.0), None) };
+    let bars = Bars { first_sound, own: None };
     let questions = asked(home)?;
-    let server = FakeLlm::start(PACE, [Act::Reply(ANSWER.into())]).await?;
+    let server = FakeLlm::start(PACE, [Act::Reply(answer.into())]).await?;
     let mut settings = on_server(&server);
     settings.voice.engine = engine.into();
     let talk = Talk { settings, model: None, tts: None, hearing: None };

@@ -11,7 +11,8 @@ use super::Context;
 /// Arguments of `alice bench`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Which: overhead, paced-piper, paced-kokoro, embedded, barge-in, idle, viewers [default: all]
+    /// Which: overhead, paced-piper, paced-piper-plain, paced-kokoro, paced-kokoro-plain, embedded,
+    /// barge-in, idle, viewers [default: all]
     names: Vec<String>,
     /// Turns to measure in each
     #[arg(long, default_value_t = 20)]
