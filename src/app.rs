@@ -28,7 +28,7 @@ use crate::kernel::contracts::{
 use crate::kernel::host::Host;
 use crate::kernel::ids::{SessionId, TurnId, TurnIds};
 use crate::kernel::load::CoreLoad;
-use crate::kernel::ports::{ChatModel, JournalEntry, Speaker};
+use crate::kernel::ports::{ChatModel, JournalEntry, RemoteDevices, Speaker};
 use crate::llm;
 use crate::mind::{Mind, MindParts};
 use crate::persona::{Feelings, Persona};
@@ -137,6 +137,7 @@ pub struct Alice {
     address: Option<Address>,
     engines: Arc<Mutex<Engines>>,
     model_line: String,
+    devices: Arc<Devices>,
 }
 
 impl Alice {
@@ -279,6 +280,7 @@ impl Alice {
             Arc::clone(&clock),
             Box::new(open_microphone),
             speaker.map(|speaker| (port, speaker)),
+            Arc::clone(&tell),
         );
         if let Some(ears) = ears {
             host.add(ears);
@@ -290,7 +292,7 @@ impl Alice {
                 home: home.clone(),
                 turn_ids: Arc::clone(&turn_ids),
                 media,
-                remote: devices,
+                remote: Arc::clone(&devices) as Arc<dyn RemoteDevices>,
                 timeline: Box::new(Face::default()),
             });
             address = Some(server.address());
@@ -299,7 +301,7 @@ impl Alice {
         host.start(&bus).await?;
         bus.start();
         bus.publish(Event::Engines(lock(&engines).clone()));
-        Ok(Self { bus, host, turn_ids, address, engines, model_line: chosen.line })
+        Ok(Self { bus, host, turn_ids, address, engines, model_line: chosen.line, devices })
     }
 
     /// The bus, for events.
@@ -350,6 +352,7 @@ impl Alice {
 
     /// Ends what is being said, writes what is to be kept, and stops the rooms.
     pub async fn stop(mut self) {
+        self.devices.close();
         self.bus.publish(Event::Interrupted { turn: None, cause: InterruptCause::Shutdown });
         // Only a reply that sounds needs time: for its fade, and for the history to be written.
         self.bus.clock().sleep(FAREWELL).await;
@@ -446,7 +449,11 @@ fn resumed(
         .with_context(|| format!("session `{session}` can't be read ({})", path.display()))?;
     if !read.skipped.is_empty() {
         let lines: Vec<_> = read.skipped.iter().map(usize::to_string).collect();
-        let text = format!("{}: skipped damaged lines {}", path.display(), lines.join(", "));
+        let text = format!(
+            "the transcript `{}` is damaged: line {} can't be read and is skipped; the rest is there",
+            path.display(),
+            lines.join(", ")
+        );
         tell(warning("transcript_damaged", text, None));
     }
     Ok(read.lines.into_iter().map(|line| line.entry).collect())

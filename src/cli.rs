@@ -12,9 +12,10 @@ pub mod say;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{Arg, ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::config::{self as settings, Home, Loaded, Settings};
+use crate::lock::LockError;
 
 /// A voice-and-avatar companion in one process.
 #[derive(Debug, Parser)]
@@ -24,13 +25,49 @@ pub struct Cli {
     #[arg(long, global = true, env = "ALICE_HOME")]
     pub home: Option<std::path::PathBuf>,
 
-    /// Set one setting for this run, such as `--set voice.engine=kokoro`; may be repeated
-    #[arg(long = "set", global = true, value_name = "KEY=VALUE")]
+    /// Settings for this run, `KEY=VALUE`, in order.
+    #[arg(skip)]
     pub set: Vec<String>,
 
     /// What to do; `run` when it is left out
     #[command(subcommand)]
     pub command: Option<Command>,
+}
+
+impl Cli {
+    /// Reads the command line of this process; ends it where there is nothing to run.
+    pub fn from_process() -> Self {
+        Self::from_args(std::env::args_os()).unwrap_or_else(|error| error.exit())
+    }
+
+    fn from_args(
+        args: impl IntoIterator<Item = impl Into<std::ffi::OsString> + Clone>,
+    ) -> Result<Self, clap::Error> {
+        let matches = with_set(Self::command()).try_get_matches_from(args)?;
+        let mut cli = Self::from_arg_matches(&matches)?;
+        collect_set(&matches, &mut cli.set);
+        Ok(cli)
+    }
+}
+
+const SET: &str = "setting";
+
+/// Adds `--set` to a command and all below it. Not as a global argument: of those, clap forgets what
+/// stands before a subcommand when it stands behind it as well.
+fn with_set(command: clap::Command) -> clap::Command {
+    let set =
+        Arg::new(SET).long("set").value_name("KEY=VALUE").action(ArgAction::Append).help(
+            "Set one setting for this run, such as `--set voice.engine=kokoro`; may be repeated",
+        );
+    command.arg(set).mut_subcommands(with_set)
+}
+
+/// What `--set` says, from the first command inwards.
+fn collect_set(matches: &ArgMatches, found: &mut Vec<String>) {
+    found.extend(matches.get_many::<String>(SET).into_iter().flatten().cloned());
+    if let Some((_, inner)) = matches.subcommand() {
+        collect_set(inner, found);
+    }
 }
 
 /// What `alice` can do.
@@ -91,6 +128,16 @@ pub struct Context {
     pub refused: Option<settings::ConfigError>,
 }
 
+/// The exit code of an error: 2 for settings that can't be used (as for a command line that can't
+/// be read), 3 when another Alice runs on the home, 1 for everything else.
+pub fn exit_code(error: &anyhow::Error) -> ExitCode {
+    match error {
+        error if error.is::<settings::ConfigError>() => ExitCode::from(2),
+        error if matches!(error.downcast_ref(), Some(LockError::Held { .. })) => ExitCode::from(3),
+        _ => ExitCode::FAILURE,
+    }
+}
+
 /// Reads the command line and does what it says.
 ///
 /// # Errors
@@ -119,5 +166,19 @@ pub async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Config(args) => config::run(args, context).await,
         Command::Bench(args) => bench::run(args, context).await,
         Command::Doctor(args) => doctor::run(args, context).await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_count_wherever_they_stand() {
+        let set = |args: &str| Cli::from_args(args.split(' ')).unwrap().set;
+        assert_eq!(set("alice --set a=1 run --set b=2 --set a=3"), ["a=1", "b=2", "a=3"]);
+        assert_eq!(set("alice --set a=1 config --set b=2 show --set c=3"), ["a=1", "b=2", "c=3"]);
+        assert_eq!(set("alice run"), [""; 0]);
+        with_set(Cli::command()).debug_assert();
     }
 }

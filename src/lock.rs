@@ -41,13 +41,16 @@ pub enum LockError {
         /// Who, where its file can be read.
         holder: Option<Holder>,
     },
-    /// The file can't be used.
-    #[error("the lock {} can't be taken: {source}", .path.display())]
-    Io {
-        /// The lock file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
+    /// Its folder or the file can't be made or written.
+    #[error(
+        "the home folder {} can't be used ({why}): make it writable, or start with another `--home`",
+        .home.display()
+    )]
+    Unusable {
+        /// The home folder.
+        home: PathBuf,
+        /// Why. Not a source: it is in the text already.
+        why: std::io::Error,
     },
 }
 
@@ -72,7 +75,7 @@ impl Lock {
     /// [`LockError::Held`] names who has it.
     pub fn take(home: &Home) -> Result<Self, LockError> {
         let path = home.lock_file();
-        let failed = |source| LockError::Io { path: path.clone(), source };
+        let failed = |why| LockError::Unusable { home: home.root().to_owned(), why };
         home.create().map_err(failed)?;
         let file = OpenOptions::new()
             .read(true)

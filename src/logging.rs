@@ -64,9 +64,9 @@ pub fn start(home: &Home, settings: &Log) -> Guard {
 }
 
 fn open(home: &Home, keep_days: u32) -> anyhow::Result<RollingFileAppender> {
-    home.create()?;
     let folder = home.logs();
-    std::fs::create_dir_all(&folder)
+    home.create()
+        .and_then(|()| std::fs::create_dir_all(&folder))
         .with_context(|| format!("the folder {} can't be made", folder.display()))?;
     // The appender drops files by their number while it runs; this drops those that grew old while
     // nothing ran.
@@ -159,7 +159,8 @@ impl Visit for Line {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         if field.name() == "message" {
             self.message = format!("{value:?}");
-        } else {
+        } else if field.name() != "code" {
+            // The code of a notice is for programmes.
             self.fields.push(format!("{}={value:?}", field.name()));
         }
     }

@@ -33,9 +33,14 @@ fn runtime(home: &Home) -> anyhow::Result<&'static (PathBuf, Environment)> {
 fn find_and_load(home: &Home) -> anyhow::Result<(PathBuf, Environment)> {
     let path = match std::env::var_os("ORT_DYLIB_PATH").filter(|path| !path.is_empty()) {
         Some(path) => PathBuf::from(path),
-        None => library_in(&home.models().join("onnxruntime")).context(
-            "ONNX Runtime is missing: run `alice models pull onnxruntime`, or set ORT_DYLIB_PATH",
-        )?,
+        None => {
+            let library = library_in(&home.models().join("onnxruntime")).context(
+                "ONNX Runtime is missing: run `alice models pull`, or set ORT_DYLIB_PATH",
+            )?;
+            // A damaged library would take the process with it.
+            let name = library.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            crate::models::locate(home, "onnxruntime", name)?
+        }
     };
     let say = || format!("ONNX Runtime at {} can't be loaded", path.display());
     let environment =

@@ -11,12 +11,15 @@ use crate::ears::control::EarsControl;
 use crate::ears::echo::Reference;
 use crate::ears::remote::remote_source;
 use crate::kernel::clock::Clock;
+use crate::kernel::contracts::{Event, Notice, NoticeLevel};
 use crate::kernel::ids::SegmentId;
 use crate::kernel::ports::{
     EchoReference, RemoteAcks, RemoteDevices, RemoteHello, RemoteLink, RemoteOut, Speaker,
 };
 use crate::voice::remote::RemoteSpeaker;
 use crate::voice::switch::{SpeakerPort, SpeakerSwitch};
+
+use super::engines::Tell;
 
 /// Rates that a remote device may use, Hz.
 const RATES: std::ops::RangeInclusive<u32> = 8_000..=48_000;
@@ -50,6 +53,7 @@ pub struct Devices {
     clock: Arc<dyn Clock>,
     microphone: OpenMicrophone,
     speaker: Option<(SpeakerPort, Arc<dyn Speaker>)>,
+    tell: Tell,
     /// Counts the remote devices; the newest has the microphone and the speaker.
     newest: Mutex<u64>,
     me: Weak<Self>,
@@ -64,6 +68,7 @@ impl Devices {
         clock: Arc<dyn Clock>,
         microphone: OpenMicrophone,
         speaker: Option<(SpeakerPort, Arc<dyn Speaker>)>,
+        tell: Tell,
     ) -> Arc<Self> {
         let devices = Arc::new_cyclic(|me| Self {
             ears,
@@ -71,6 +76,7 @@ impl Devices {
             clock,
             microphone,
             speaker,
+            tell,
             newest: Mutex::new(0),
             me: Weak::clone(me),
         });
@@ -82,6 +88,11 @@ impl Devices {
         self.newest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Alice stops: nothing takes over from the devices that are in use.
+    pub fn close(&self) {
+        *self.newest() += 1;
+    }
+
     fn use_local_speaker(&self) {
         match &self.speaker {
             Some((port, speaker)) => self.voice.use_speaker(port, Arc::clone(speaker)),
@@ -90,19 +101,44 @@ impl Devices {
     }
 
     /// A remote device left; the local ones take over unless a newer one has come.
-    fn left(&self, device: u64) {
+    fn left(&self, device: u64, name: &str) {
         let newest = self.newest();
         if *newest != device {
             return;
         }
         self.use_local_speaker();
-        if let Some(ears) = &self.ears {
-            match (self.microphone)() {
-                Some(microphone) => ears.use_source(microphone),
-                None => ears.no_source(),
+        let microphone = self.ears.as_ref().is_some_and(|ears| match (self.microphone)() {
+            Some(microphone) => {
+                ears.use_source(microphone);
+                true
             }
-        }
+            None => {
+                ears.no_source();
+                false
+            }
+        });
+        drop(newest);
+        (self.tell)(gone(name, microphone, self.speaker.is_some()));
     }
+}
+
+/// Says what is used instead of a device that went away.
+fn gone(name: &str, microphone: bool, speaker: bool) -> Event {
+    let who = if name.is_empty() { "the remote device".into() } else { format!("`{name}`") };
+    let (instead, hint) = match (microphone, speaker) {
+        (true, true) => ("the microphone and speaker of this computer are used again", None),
+        (true, false) => ("the microphone of this computer is used again, replies are text", None),
+        (false, true) => ("replies are played on this computer, and there is no microphone", None),
+        (false, false) => {
+            ("replies are text, and there is no microphone", Some("connect it again"))
+        }
+    };
+    Event::Notice(Notice {
+        level: NoticeLevel::Warning,
+        code: "device_gone",
+        text: format!("{who} went away: {instead}"),
+        hint: hint.map(str::to_owned),
+    })
 }
 
 impl RemoteDevices for Devices {
@@ -145,7 +181,8 @@ impl RemoteDevices for Devices {
             mic
         });
         let devices = Weak::clone(&self.me);
-        let acks = Box::new(Connected { acks, device, devices, _silent: silent });
+        let name = hello.name;
+        let acks = Box::new(Connected { acks, device, name, devices, _silent: silent });
         Ok(RemoteLink { mic, acks, out })
     }
 }
@@ -154,6 +191,7 @@ impl RemoteDevices for Devices {
 struct Connected {
     acks: Option<Box<dyn RemoteAcks>>,
     device: u64,
+    name: String,
     devices: Weak<Devices>,
     /// Keeps the line down open for a device that plays nothing.
     _silent: Option<mpsc::Sender<RemoteOut>>,
@@ -176,7 +214,7 @@ impl RemoteAcks for Connected {
 impl Drop for Connected {
     fn drop(&mut self) {
         if let Some(devices) = self.devices.upgrade() {
-            devices.left(self.device);
+            devices.left(self.device, &self.name);
         }
     }
 }

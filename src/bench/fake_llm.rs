@@ -93,13 +93,25 @@ impl FakeLlm {
     /// # Errors
     /// When no port is free.
     pub async fn start(pace: Pace, acts: impl IntoIterator<Item = Act>) -> std::io::Result<Self> {
+        Self::start_on(0, pace, acts).await
+    }
+
+    /// The same on this port, so that a server which was away can come back; 0: a free one.
+    ///
+    /// # Errors
+    /// When the port is taken.
+    pub async fn start_on(
+        port: u16,
+        pace: Pace,
+        acts: impl IntoIterator<Item = Act>,
+    ) -> std::io::Result<Self> {
         let shared = Arc::new(Shared {
             pace,
             acts: Mutex::new(acts.into_iter().collect()),
             seen: Mutex::default(),
             open: Mutex::default(),
         });
-        let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await?;
+        let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await?;
         let address = listener.local_addr()?;
         let router = Router::new()
             .route("/v1/chat/completions", post(chat))
@@ -116,6 +128,11 @@ impl FakeLlm {
     /// The address to put into `base_url`.
     pub fn base_url(&self) -> String {
         format!("http://{}/v1", self.address)
+    }
+
+    /// Does this with every request from now on.
+    pub fn behave(&self, act: Act) {
+        *lock(&self.shared.acts) = VecDeque::from([act]);
     }
 
     /// What was asked so far.

@@ -28,16 +28,13 @@ impl Home {
     /// Makes the folder, for its owner alone, when it is not there.
     ///
     /// # Errors
-    /// When it can't be made; the error names it.
+    /// When it can't be made.
     pub fn create(&self) -> std::io::Result<()> {
         let mut builder = std::fs::DirBuilder::new();
         builder.recursive(true);
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(&self.0).map_err(|error| {
-            let text = format!("the home folder {} can't be made: {error}", self.0.display());
-            std::io::Error::new(error.kind(), text)
-        })
+        builder.create(&self.0)
     }
 
     /// The settings file.

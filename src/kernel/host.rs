@@ -33,12 +33,12 @@ pub enum HostError {
     #[error("modules depend on each other in a circle: {0}")]
     Cycle(String),
     /// A module's start failed; everything that ran was stopped again.
-    #[error("`{name}` could not start: {source:#}")]
+    #[error("`{name}` could not start: {why:#}")]
     Start {
         /// The module.
         name: &'static str,
-        /// What it said.
-        source: anyhow::Error,
+        /// What it said. Not a source: it is in the text already.
+        why: anyhow::Error,
     },
 }
 
@@ -62,9 +62,9 @@ impl Host {
     pub async fn start(&mut self, bus: &Bus) -> Result<(), HostError> {
         for mut module in in_order(std::mem::take(&mut self.waiting))? {
             let name = module.name();
-            if let Err(source) = module.start(bus).await {
+            if let Err(why) = module.start(bus).await {
                 self.stop().await;
-                return Err(HostError::Start { name, source });
+                return Err(HostError::Start { name, why });
             }
             tracing::debug!(module = name, "started");
             self.running.push(module);

@@ -135,11 +135,33 @@ impl Shared {
                 }
             }
             if spoke {
-                return Err(error);
+                return Err(self.advised(error));
             }
             failures.push(error);
         }
-        Err(together(failures))
+        Err(self.advised(together(failures)))
+    }
+
+    /// The error with what can be done about it now that no model took over.
+    fn advised(&self, error: ChatError) -> ChatError {
+        let stand_in = match self.models.len() {
+            0 => return error,
+            1 => ", or name another model in `llm.fallback`",
+            _ => "",
+        };
+        let again = |text: String| format!("{text} (ask again{stand_in})");
+        match error {
+            ChatError::Unavailable(text) => ChatError::Unavailable(again(text)),
+            ChatError::Garbled(text) => ChatError::Garbled(again(text)),
+            ChatError::Limited { text, retry_after } => {
+                let seconds = retry_after.map(|wait| format!("in {} s", wait.as_secs().max(1)));
+                let when = seconds.as_deref().unwrap_or("later");
+                let text = format!("{text} (ask again {when}{stand_in})");
+                ChatError::Limited { text, retry_after }
+            }
+            // Its text says what to set.
+            other @ (ChatError::Refused(_) | ChatError::Cancelled) => other,
+        }
     }
 
     async fn ask(

@@ -148,7 +148,7 @@ async fn after_the_first_word_the_reply_ends_with_the_error() {
     let first = Scripted::new("first", [Does::SaysAndFails("half")]);
     let second = Scripted::new("second", [Does::Says("you")]);
     let bench = bench(&[&first, &second]);
-    assert_eq!(bench.ask().await, ("half".into(), Some(down("cut"))));
+    assert_eq!(bench.ask().await, ("half".into(), Some(down("cut (ask again)"))));
     assert_eq!(second.left(), 1);
     assert_eq!(bench.ask().await, ("you".into(), None), "the next turn is the second one's");
 }
@@ -167,7 +167,7 @@ async fn when_none_answers_every_reason_is_told_and_all_are_tried_again() {
     let first = Scripted::new("first", [Does::Fails(down("a")), Does::Says("me")]);
     let second = Scripted::new("second", [Does::Fails(down("b"))]);
     let bench = bench(&[&first, &second]);
-    assert_eq!(bench.ask().await, (String::new(), Some(down("a; b"))));
+    assert_eq!(bench.ask().await, (String::new(), Some(down("a; b (ask again)"))));
     assert_eq!(bench.ask().await, ("me".into(), None));
     assert_eq!(bench.told(), [""; 0]);
     let none = self::bench(&[]);

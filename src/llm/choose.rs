@@ -189,8 +189,11 @@ impl Choice<'_> {
     /// start; as a fallback it takes no memory before it is needed.
     #[cfg(feature = "local-llm")]
     async fn embedded(&self, first: bool) -> Result<Arc<dyn ChatModel>, String> {
-        let embedded =
-            super::embedded::Embedded::open(self.home, self.settings, self.load.clone())?;
+        let (home, settings, load) = (self.home.clone(), self.settings.clone(), self.load.clone());
+        // Weights that are new are hashed: half a second of work.
+        let open = move || super::embedded::Embedded::open(&home, &settings, load);
+        let opened = tokio::task::spawn_blocking(open).await;
+        let embedded = opened.map_err(|_| "opening the embedded model crashed".to_owned())??;
         if first {
             embedded.load().await?;
         }

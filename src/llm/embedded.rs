@@ -30,7 +30,7 @@ use crate::config::settings::Llm;
 use crate::kernel::clock::BoxFuture;
 use crate::kernel::load::CoreLoad;
 use crate::kernel::ports::{ChatMessage, ChatModel, ChatRequest, ChatStream};
-use crate::models::MissingWeights;
+use crate::models::{self, BadWeights};
 
 /// Files below this size are of models too small to tell feelings apart (about 3 thousand million
 /// parameters at four bits). The 0.5B model was seen to write tags in the right form and of the
@@ -68,7 +68,7 @@ impl Embedded {
     /// loaded when it is first needed, or by [`Embedded::load`].
     ///
     /// # Errors
-    /// One line when the weights are missing.
+    /// One line when the weights are missing or damaged.
     pub fn open(home: &Home, settings: &Llm, load: CoreLoad) -> Result<Self, String> {
         let (name, file) =
             find(home, &settings.embedded_model).map_err(|missing| missing.to_string())?;
@@ -108,7 +108,7 @@ impl Embedded {
 }
 
 /// The name and the file of a model.
-fn find(home: &Home, model: &str) -> Result<(String, PathBuf), MissingWeights> {
+fn find(home: &Home, model: &str) -> Result<(String, PathBuf), BadWeights> {
     let path = Path::new(model);
     let is_gguf = |path: &Path| path.extension().is_some_and(|ending| ending == "gguf");
     if is_gguf(path) && path.is_file() {
@@ -123,10 +123,8 @@ fn find(home: &Home, model: &str) -> Result<(String, PathBuf), MissingWeights> {
         .filter(|path| is_gguf(path))
         .collect();
     files.sort();
-    match files.into_iter().next() {
-        Some(file) => Ok((model.to_owned(), file)),
-        None => Err(MissingWeights { model: model.to_owned(), file: "*.gguf".into() }),
-    }
+    let file = files.first().and_then(|file| file.file_name()?.to_str()).unwrap_or("*.gguf");
+    Ok((model.to_owned(), models::locate(home, model, file)?))
 }
 
 impl ChatModel for Embedded {

@@ -82,6 +82,18 @@ pub fn state(folder: &Path, file: &ModelFile) -> State {
     }
 }
 
+/// Whether a file that is there is what the manifest says. Reads it only when it changed since its
+/// hash was last right.
+///
+/// # Errors
+/// One line that says what is wrong with it.
+pub(super) fn intact(folder: &Path, file: &ModelFile) -> Result<(), String> {
+    match state(folder, file) {
+        State::Ready => Ok(()),
+        _ => verify(folder, file),
+    }
+}
+
 /// Reads a whole file and compares its hash. Notes a right one.
 ///
 /// # Errors
@@ -109,6 +121,10 @@ pub(super) fn note(folder: &Path, file: &ModelFile) {
 pub(super) fn compare(path: &Path, file: &ModelFile) -> Result<(), String> {
     let unreadable = |error: std::io::Error| format!("can't be read: {error}");
     let mut input = std::fs::File::open(path).map_err(unreadable)?;
+    let length = input.metadata().map_err(unreadable)?.len();
+    if length != file.bytes {
+        return Err(format!("has {length} bytes instead of {}", file.bytes));
+    }
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; 1 << 20];
     let mut bytes = 0_u64;

@@ -132,6 +132,21 @@ impl Running {
         self.child.id()
     }
 
+    /// What a device or another programme shows to be let in.
+    pub fn token(&self) -> &str {
+        &self.token
+    }
+
+    /// The lines of all transcripts in her home that are whole.
+    pub fn transcript(&self) -> Vec<Value> {
+        let Ok(files) = std::fs::read_dir(self.home.join("sessions")) else { return Vec::new() };
+        let files = files.flatten().map(|file| file.path());
+        let texts = files.filter(|path| path.extension().is_some_and(|end| end == "jsonl"));
+        let texts: Vec<String> = texts.map(|path| std::fs::read_to_string(path).unwrap()).collect();
+        let lines = texts.iter().flat_map(|text| text.lines());
+        lines.filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
     /// All events so far.
     pub fn seen(&self) -> Vec<Seen> {
         self.seen.lock().unwrap().clone()
@@ -150,6 +165,19 @@ impl Running {
     /// What was written to stderr so far.
     pub fn stderr(&self) -> String {
         self.stderr.lock().unwrap().clone()
+    }
+
+    /// The first line on stderr that holds this; fails the test when it does not come.
+    pub async fn told(&self, part: &str) -> String {
+        let begun = Instant::now();
+        loop {
+            let all = self.stderr();
+            if let Some(line) = all.lines().find(|line| line.contains(part)) {
+                return line.to_owned();
+            }
+            assert!(begun.elapsed() < Duration::from_secs(10), "`{part}` was not told:\n{all}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
     }
 
     async fn wait(&self, most: Duration, done: impl Fn(&[Seen]) -> bool) -> Option<()> {
@@ -227,9 +255,21 @@ impl Running {
         answer["turn"].as_u64().unwrap()
     }
 
+    /// Ends the process without a warning, as a crash or a power cut would.
+    pub fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
     /// Asks the process to stop and waits; returns whether it ended well within `most`.
     pub fn terminate(&mut self, most: Duration) -> bool {
-        let _ = Command::new("kill").arg(self.child.id().to_string()).status();
+        self.signal("TERM", most)
+    }
+
+    /// The same with another signal.
+    pub fn signal(&mut self, name: &str, most: Duration) -> bool {
+        let signal = format!("-{name}");
+        let _ = Command::new("kill").arg(signal).arg(self.child.id().to_string()).status();
         let begun = Instant::now();
         while begun.elapsed() < most {
             if let Ok(Some(status)) = self.child.try_wait() {

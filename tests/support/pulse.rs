@@ -92,6 +92,17 @@ impl Pulse {
         self.pactl(&["unload-module", "module-remap-source"]);
     }
 
+    /// Takes every output away, and the microphone with them.
+    pub fn unplug_outputs(&self) {
+        self.pactl(&["unload-module", "module-null-sink"]);
+    }
+
+    /// Makes the speaker appear again.
+    pub fn plug_speaker(&self) {
+        self.pactl(&["load-module", "module-null-sink", "sink_name=speaker"]);
+        self.pactl(&["set-default-sink", "speaker"]);
+    }
+
     /// Mixes the speaker into the microphone from now on.
     pub fn echo(&self, delay: Duration, decibels: f64) {
         self.pactl(&[

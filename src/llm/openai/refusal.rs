@@ -43,9 +43,19 @@ impl Who {
         ))
     }
 
+    /// What came is no chat reply.
+    pub fn no_reply(&self) -> ChatError {
+        self.garbled(&format!(
+            "sent what is not a chat reply: check `llm.providers.{}.base_url`",
+            self.name
+        ))
+    }
+
     fn set_key(&self) -> String {
         let setting = format!("`llm.providers.{}.api_key_env`", self.name);
-        if self.key_env.is_empty() {
+        if self.key_env.is_empty() && self.key.is_some() {
+            format!("set `llm.providers.{}.api_key` to a valid key", self.name)
+        } else if self.key_env.is_empty() {
             format!("name the variable that holds the key in {setting}")
         } else {
             format!("set `{}` to a valid key, or {setting} to another variable", self.key_env)

@@ -170,8 +170,7 @@ impl Reader {
             self.done = true;
             return Ok(());
         }
-        let value: Value = serde_json::from_str(data)
-            .map_err(|_| self.who.garbled("sent what is not a chat reply"))?;
+        let value: Value = serde_json::from_str(data).map_err(|_| self.who.no_reply())?;
         if event.name == "error" {
             return Err(refusal::in_stream(&self.who, &value));
         }
@@ -189,7 +188,7 @@ impl Reader {
             } else if value.is_object() {
                 Ok(())
             } else {
-                Err(self.who.garbled("sent what is not a chat reply"))
+                Err(self.who.no_reply())
             };
         };
         // A chunk with usage has no choice.

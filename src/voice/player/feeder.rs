@@ -126,7 +126,8 @@ impl Feeder {
         // What was queued is lost with the device.
         desk.stop();
         if !std::mem::replace(&mut self.lost, true) {
-            tracing::warn!(reason, "speaker lost");
+            // The person is told by the voice, which knows what is done instead.
+            tracing::info!(reason, "speaker lost");
             self.port.send(SpeakerEvent::Lost(reason));
         }
     }
