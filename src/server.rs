@@ -14,6 +14,7 @@ mod guard;
 mod hub;
 mod outbox;
 mod page;
+mod standing;
 mod token;
 
 use std::net::SocketAddr;

@@ -225,6 +225,7 @@ async fn the_model_fails(row: &str, act: Act, parts: &[&str]) {
     let failed = scene.running.expect(mark, 20 * SECOND, "turn_failed").await;
     let line = text(&failed, "error");
     assert!(parts.iter().all(|part| line.contains(part)), "{line}");
+    assert!(scene.running.told("no answer").await.ends_with(line));
     scene.recovers(row, line, failed.at, mark).await;
     assert!(!scene.running.stderr().contains(KEY), "{}", scene.running.stderr());
 }
@@ -337,6 +338,9 @@ async fn live_fault_there_are_no_weights() {
         let line = running.told(part).await;
         assert!(line.contains("are missing") && line.contains("`alice models pull`"), "{line}");
     }
+    // A page that is opened later is told as well.
+    let snapshot = running.seen()[0].event["notices"].to_string();
+    assert!(snapshot.contains("\"deaf\"") && snapshot.contains("\"mute\""), "{snapshot}");
     // Typing works.
     let (typed, mark) = (Instant::now(), running.mark());
     running.chat("What is the capital city of France?").await;

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 
 use crate::app::{Alice, Plan};
+use crate::kernel::contracts::Event;
 use crate::lock::Lock;
 
 use super::Context;
@@ -38,6 +39,15 @@ pub async fn run(args: Args, context: Context) -> anyhow::Result<ExitCode> {
     let mut out = std::io::stdout();
     writeln!(out, "starting: weights, devices, language model")?;
     let alice = Alice::start(home, settings, plan).await?;
+    drop(alice.bus().on(
+        "terminal",
+        |event| matches!(event, Event::TurnFailed { .. }),
+        |event| async move {
+            if let Event::TurnFailed { error, .. } = &event.event {
+                super::say(&format!("warning: no answer: {error}"));
+            }
+        },
+    ));
     let url = alice.url().context("the server has no address")?;
     if let Err(error) = lock.set_address(&url) {
         tracing::warn!(%error, "the lock file can't be written");

@@ -123,7 +123,8 @@ impl Shared {
             if error == ChatError::Cancelled {
                 return Err(error);
             }
-            tracing::warn!(model = model.name(), %error, "language model failed");
+            // The person is told by the notice of the stand-in, or by the turn's failure.
+            tracing::info!(model = model.name(), %error, "language model failed");
             {
                 let now = self.clock.now();
                 let mut state = self.state();

@@ -11,8 +11,9 @@ use serde::Serialize;
 use tokio::sync::broadcast;
 
 use super::gate::DraftGate;
+use super::standing::Standing;
 use crate::kernel::clock::Clock;
-use crate::kernel::contracts::{Envelope, Event, HistoryEntry};
+use crate::kernel::contracts::{Envelope, Event, HistoryEntry, Notice};
 use crate::kernel::ids::{SegmentId, SessionId};
 use crate::kernel::scene::{Scene, SceneTimeline};
 
@@ -39,6 +40,7 @@ struct Inner {
     timeline: Box<dyn SceneTimeline>,
     ring: VecDeque<Kept>,
     history: VecDeque<HistoryEntry>,
+    standing: Standing,
     volume: f32,
 }
 
@@ -85,6 +87,7 @@ struct Snapshot<'a> {
     version: &'static str,
     volume: f32,
     history: &'a VecDeque<HistoryEntry>,
+    notices: &'a VecDeque<Notice>,
     scene: Scene,
 }
 
@@ -109,6 +112,7 @@ impl Hub {
             timeline,
             ring: VecDeque::new(),
             history: VecDeque::new(),
+            standing: Standing::default(),
             volume,
         };
         Self {
@@ -188,6 +192,7 @@ impl Hub {
             version: env!("CARGO_PKG_VERSION"),
             volume: inner.volume,
             history: &inner.history,
+            notices: inner.standing.notices(),
             scene: inner.timeline.scene(at_ms),
         };
         let data = serde_json::to_string(&snapshot).unwrap_or_else(|error| {
@@ -236,6 +241,7 @@ impl Inner {
                 self.history.retain(|entry| entry.turn != *turn);
                 return;
             }
+            Event::Notice(notice) => return self.standing.take(notice),
             _ => return,
         };
         self.history.push_back(entry);

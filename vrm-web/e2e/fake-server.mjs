@@ -141,6 +141,7 @@ export class FakeAlice {
       version: "0",
       volume: 1,
       history: this.#history,
+      notices: [],
       scene: {
         state: playing ? "speaking" : this.#current ? "thinking" : "listening",
         listen: "listening",

@@ -45,6 +45,8 @@ const connection = new Connection({
     view.volume(snapshot.volume);
     view.mic(timeline.mic);
     view.transcript(transcript.lines);
+    // A page that only reconnects has shown them.
+    if (newEpoch) for (const notice of snapshot.notices) view.toast(notice.level, notice.text, notice.hint);
     draw();
   },
   event(event) {

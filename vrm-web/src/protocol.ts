@@ -92,12 +92,17 @@ interface Stamped {
   replayed?: boolean;
 }
 
+/** Something the person should know. */
+export type Notice = { level: "info" | "warning" | "error"; code: string; text: string; hint: string | null };
+
 export type Snapshot = Stamped & {
   type: "snapshot";
   epoch: string;
   name: string;
   volume: number;
   history: HistoryEntry[];
+  /** Faults that still stand. */
+  notices: Notice[];
   scene: SceneMessage;
 };
 
@@ -119,7 +124,7 @@ export type AliceEvent = Stamped &
     | { type: "speaking_ended"; turn: number }
     | { type: "interrupted"; turn: number | null; cause: string }
     | { type: "feeling"; segment: SegmentId | null; feeling: Feeling }
-    | { type: "notice"; level: "info" | "warning" | "error"; code: string; text: string; hint: string | null }
+    | ({ type: "notice" } & Notice)
     | { type: "volume"; volume: number }
   );
 
