@@ -338,6 +338,7 @@ async fn live_fault_there_are_no_weights() {
         let line = running.told(part).await;
         assert!(line.contains("are missing") && line.contains("`alice models pull`"), "{line}");
     }
+    assert!(!running.stderr().contains("code="), "{}", running.stderr());
     // A page that is opened later is told as well.
     let snapshot = running.seen()[0].event["notices"].to_string();
     assert!(snapshot.contains("\"deaf\"") && snapshot.contains("\"mute\""), "{snapshot}");
