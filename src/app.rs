@@ -30,6 +30,7 @@ use crate::kernel::ids::{SessionId, TurnId, TurnIds};
 use crate::kernel::load::CoreLoad;
 use crate::kernel::ports::{ChatModel, JournalEntry, RemoteDevices, Speaker};
 use crate::llm;
+use crate::logging::NOTICE;
 use crate::mind::{Mind, MindParts};
 use crate::persona::{Feelings, Persona};
 use crate::server::{Address, Server, ServerParts};
@@ -355,7 +356,9 @@ impl Alice {
         self.devices.close();
         self.bus.publish(Event::Interrupted { turn: None, cause: InterruptCause::Shutdown });
         // Only a reply that sounds needs time: for its fade, and for the history to be written.
-        self.bus.clock().sleep(FAREWELL).await;
+        if self.engines().tts.is_some() {
+            self.bus.clock().sleep(FAREWELL).await;
+        }
         self.host.stop().await;
     }
 }
@@ -466,9 +469,15 @@ fn warning(code: &'static str, text: String, hint: Option<String>) -> Event {
 fn log(notice: &Notice) {
     let hint = notice.hint.as_deref().map(|hint| format!(" ({hint})")).unwrap_or_default();
     match notice.level {
-        NoticeLevel::Info => tracing::info!(code = notice.code, "{}{hint}", notice.text),
-        NoticeLevel::Warning => tracing::warn!(code = notice.code, "{}{hint}", notice.text),
-        NoticeLevel::Error => tracing::error!(code = notice.code, "{}{hint}", notice.text),
+        NoticeLevel::Info => {
+            tracing::info!(target: NOTICE, code = notice.code, "{}{hint}", notice.text);
+        }
+        NoticeLevel::Warning => {
+            tracing::warn!(target: NOTICE, code = notice.code, "{}{hint}", notice.text);
+        }
+        NoticeLevel::Error => {
+            tracing::error!(target: NOTICE, code = notice.code, "{}{hint}", notice.text);
+        }
     }
 }
 

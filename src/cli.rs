@@ -99,6 +99,11 @@ impl Command {
         !matches!(self, Self::Doctor(_) | Self::Config(_) | Self::Models(_))
     }
 
+    /// These tell of notices themselves, where they fit between what is typed and answered.
+    fn shows_notices(&self) -> bool {
+        matches!(self, Self::Chat(_))
+    }
+
     /// These help to repair settings that can't be used.
     fn runs_without_settings(&self) -> bool {
         match self {
@@ -154,7 +159,9 @@ pub async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         say(&format!("warning: {warning}"));
     }
     // Held to the end: what still waits is written when it is dropped.
-    let _log = command.logs().then(|| crate::logging::start(&home, &loaded.settings.log));
+    let _log = command
+        .logs()
+        .then(|| crate::logging::start(&home, &loaded.settings.log, !command.shows_notices()));
     let context = Context { home, settings: loaded.settings.clone(), loaded, refused };
     match command {
         Command::Run(args) => run::run(args, context).await,

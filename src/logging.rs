@@ -13,7 +13,7 @@ use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_appender::non_blocking::WorkerGuard;
 use tracing_appender::rolling::{RollingFileAppender, Rotation};
-use tracing_subscriber::filter::Targets;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::layer::SubscriberExt;
@@ -36,9 +36,12 @@ pub struct Guard {
     _writer: Option<WorkerGuard>,
 }
 
-/// Begins to log, for the whole process. Where the files can't be written there are only warnings on
+/// The target of notices in the log.
+pub const NOTICE: &str = "alice::notice";
+
+/// Begins to log, for the whole process. `notices`: they are for people on stderr, too. Where the files can't be written there are only warnings on
 /// stderr, one of which says so. Call it once.
-pub fn start(home: &Home, settings: &Log) -> Guard {
+pub fn start(home: &Home, settings: &Log, notices: bool) -> Guard {
     SHOW_CONTENT.store(settings.content, Ordering::Relaxed);
     let (file, problem) = match open(home, settings.keep_days) {
         Ok(file) => (Some(file), None),
@@ -50,7 +53,11 @@ pub fn start(home: &Home, settings: &Log) -> Guard {
         .map(|writer| tracing_subscriber::fmt::layer().json().with_writer(writer))
         .map(|layer| layer.with_filter(filter));
     // Only our own warnings: those of libraries are in the file.
-    let ours = Targets::new().with_target("alice", Level::WARN).with_default(Level::ERROR);
+    let notices = if notices { LevelFilter::WARN } else { LevelFilter::OFF };
+    let ours = Targets::new()
+        .with_target("alice", Level::WARN)
+        .with_target(NOTICE, notices)
+        .with_default(Level::ERROR);
     let people = tracing_subscriber::fmt::layer()
         .event_format(ForPeople)
         .with_writer(std::io::stderr)
@@ -203,7 +210,7 @@ mod tests {
         // The subscriber is global: nextest runs each test in a process of its own.
         let folder = tempfile::tempdir().unwrap();
         let home = Home::at(folder.path().join("home"));
-        let guard = start(&home, &Log { level: "alice=debug".into(), ..Log::default() });
+        let guard = start(&home, &Log { level: "alice=debug".into(), ..Log::default() }, true);
         tracing::debug!(said = %content("good morning"), "heard");
         tracing::info!(target: "noisy", "not wanted");
         drop(guard);

@@ -4,24 +4,16 @@ mod talk;
 
 use std::io::{BufRead, IsTerminal, Read, Write};
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use anyhow::Context as _;
 use jiff::tz::TimeZone;
 use tokio::sync::mpsc;
 
 use super::{Context, say};
-use crate::config::{Home, Settings};
-use crate::kernel::bus::Bus;
-use crate::kernel::clock::SystemClock;
-use crate::kernel::contracts::{Engines, Event, Notice, NoticeLevel};
-use crate::kernel::host::Host;
-use crate::kernel::ids::{SessionId, TurnId, TurnIds};
-use crate::kernel::load::CoreLoad;
-use crate::mind::{Mind, MindParts};
-use crate::persona::Persona;
+use crate::app::{Alice, Plan};
+use crate::config::Home;
+use crate::kernel::ids::SessionId;
 use crate::store::sessions;
-use crate::store::transcript::{self, Transcript};
 
 use talk::{Look, Talk, Typed};
 
@@ -73,7 +65,8 @@ pub async fn run(args: Args, context: Context) -> anyhow::Result<ExitCode> {
     if once.as_deref().is_some_and(|text| text.trim().is_empty()) {
         anyhow::bail!("there is nothing to answer: the text is empty");
     }
-    let resumed = args.resume.map(|id| find(&home, id.as_deref())).transpose()?;
+    let mut plan = Plan::text();
+    plan.resume = args.resume.map(|id| find(&home, id.as_deref())).transpose()?;
     let terminal = once.is_none() && std::io::stdin().is_terminal();
     let look = Look {
         json: args.json,
@@ -82,7 +75,11 @@ pub async fn run(args: Args, context: Context) -> anyhow::Result<ExitCode> {
             && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
     };
 
-    let mut rooms = Rooms::start(&home, &settings, resumed, look.prompt).await?;
+    let events = talk::watch(&mut plan);
+    let alice = Alice::start(home, settings, plan).await?;
+    if look.prompt {
+        say(alice.model_line());
+    }
     let typed = match once {
         Some(text) => {
             let (typing, typed) = mpsc::channel(2);
@@ -93,9 +90,9 @@ pub async fn run(args: Args, context: Context) -> anyhow::Result<ExitCode> {
         }
         None => read_lines(),
     };
-    let talk = Talk::new(rooms.bus.clone(), Arc::clone(&rooms.ids), look, terminal);
+    let talk = Talk::new(&alice, events, look, terminal);
     let end = talk.run(typed, &mut std::io::stdout(), &mut std::io::stderr()).await;
-    rooms.host.stop().await;
+    alice.stop().await;
     // A closed output is how `head` says that it has enough.
     Ok(match end {
         Ok(end) => end.into(),
@@ -109,9 +106,9 @@ fn read_lines() -> mpsc::Receiver<Typed> {
     let (typing, typed) = mpsc::channel(TYPED_AHEAD);
     listen_for_signals(typing.clone());
     std::thread::spawn(move || {
-        for line in std::io::stdin().lock().lines() {
-            // Text that is not UTF-8 ends the talk as the end of the input does.
-            let Ok(line) = line else { break };
+        for line in std::io::stdin().lock().split(b'\n').map_while(Result::ok) {
+            // One wrong byte in a pipe costs a character, not the rest of the talk.
+            let line = String::from_utf8_lossy(&line).into_owned();
             if typing.blocking_send(Typed::Line(line)).is_err() {
                 return;
             }
@@ -130,62 +127,6 @@ fn listen_for_signals(typing: mpsc::Sender<Typed>) {
             }
         }
     });
-}
-
-/// The rooms that a talk by text needs.
-struct Rooms {
-    bus: Bus,
-    host: Host,
-    ids: Arc<TurnIds>,
-}
-
-impl Rooms {
-    async fn start(
-        home: &Home,
-        settings: &Settings,
-        resumed: Option<SessionId>,
-        greet: bool,
-    ) -> anyhow::Result<Self> {
-        let folder = home.sessions();
-        let entries = match &resumed {
-            Some(id) => {
-                let read = transcript::read(&transcript::path(&folder, id))
-                    .with_context(|| format!("session `{id}` can't be read"))?;
-                read.lines.into_iter().map(|line| line.entry).collect()
-            }
-            None => Vec::new(),
-        };
-        let session = resumed.unwrap_or_else(SessionId::fresh);
-        let bus = Bus::new(Arc::new(SystemClock::default()), session.clone());
-        let last = entries.iter().map(|entry| entry.turn).max().unwrap_or(TurnId(0));
-
-        let persona = Persona::new(settings.persona.clone(), home.prompts());
-        let notices = bus.clone();
-        let notify = Arc::new(move |event| notices.publish(event));
-        let chosen = crate::llm::choose(settings, home, CoreLoad::default(), notify).await;
-        for text in chosen.problems {
-            let (level, code) = (NoticeLevel::Warning, "model_unavailable");
-            bus.publish(Event::Notice(Notice { level, code, text, hint: None }));
-        }
-        persona.problem().into_iter().for_each(|notice| bus.publish(Event::Notice(notice)));
-        if greet {
-            say(&chosen.line);
-        }
-        let llm = Some(chosen.model.name());
-        bus.publish(Event::Engines(Engines { llm, ..Engines::default() }));
-
-        let mut host = Host::default();
-        host.add(Mind::new(MindParts {
-            model: chosen.model,
-            journal: Arc::new(Transcript::open(&folder, &session, bus.clone())?),
-            prompt: Arc::new(persona),
-            settings: settings.llm.clone(),
-            resumed: entries,
-            voice_present: false,
-        }));
-        host.start(&bus).await?;
-        Ok(Self { bus, host, ids: Arc::new(TurnIds::after(last)) })
-    }
 }
 
 /// The session that is meant: by its id, or the one that was written last.

@@ -1,18 +1,16 @@
 //! The talk itself: typed lines become turns, events become text. Knows neither terminal nor model,
-//! only the bus.
+//! only Alice.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use serde::Serialize;
 use tokio::sync::mpsc;
 
-use crate::kernel::bus::{Bus, Events};
-use crate::kernel::contracts::{Event, InterruptCause, NoticeLevel, TurnCommand, TurnSource};
-use crate::kernel::ids::{SessionId, TurnId, TurnIds};
-use crate::voice::segment::Segmenter;
+use crate::app::{Alice, Plan};
+use crate::kernel::contracts::{Event, InterruptCause, Notice, NoticeLevel, TurnSource};
+use crate::kernel::ids::{SessionId, TurnId};
 
 /// What a person does at the keyboard.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,18 +71,34 @@ struct Record<'a> {
 struct Running {
     turn: TurnId,
     text: String,
-    cutter: Segmenter,
-    column: bool,
+}
+
+/// What a talk shows, from the first event of its Alice on.
+pub(super) type Watched = mpsc::UnboundedReceiver<Event>;
+
+/// Lets the plan's Alice hand over what a talk shows. The queue has no limit: an output that is read
+/// slowly, as by a pager, must cost no event.
+pub(super) fn watch(plan: &mut Plan) -> Watched {
+    let (seen, watched) = mpsc::unbounded_channel();
+    plan.watch = Some(Box::new(move |envelope| {
+        let event = &envelope.event;
+        if event.turn().is_some() || matches!(event, Event::Notice(_)) {
+            // A talk that is over looks no more.
+            let _ = seen.send(event.clone());
+        }
+    }));
+    watched
 }
 
 /// A talk by lines.
-pub(super) struct Talk {
-    bus: Bus,
-    ids: Arc<TurnIds>,
+pub(super) struct Talk<'a> {
+    alice: &'a Alice,
     look: Look,
     /// Commands take effect when they are typed; in a pipe when their turn comes.
     interactive: bool,
-    events: Events,
+    events: Watched,
+    /// Something stands in the line where the cursor is.
+    column: bool,
     typed: VecDeque<String>,
     ended: bool,
     running: Option<Running>,
@@ -93,18 +107,14 @@ pub(super) struct Talk {
     end: End,
 }
 
-impl Talk {
-    pub(super) fn new(bus: Bus, ids: Arc<TurnIds>, look: Look, interactive: bool) -> Self {
-        let events = bus
-            .subscribe("chat", |event| event.turn().is_some() || matches!(event, Event::Notice(_)));
-        // What was said while the rooms were made is shown, too.
-        bus.start();
+impl<'a> Talk<'a> {
+    pub(super) fn new(alice: &'a Alice, events: Watched, look: Look, interactive: bool) -> Self {
         Self {
-            bus,
-            ids,
+            alice,
             look,
             interactive,
             events,
+            column: false,
             typed: VecDeque::new(),
             ended: false,
             running: None,
@@ -139,18 +149,20 @@ impl Talk {
             }
             tokio::select! {
                 biased;
-                event = self.events.next() => match event {
-                    Some(event) => self.show(&event.event, out, notes)?,
+                event = self.events.recv() => match event {
+                    Some(event) => self.show(&event, out, notes)?,
                     None => return Ok(self.end),
                 },
                 typed = input.recv(), if !self.ended || self.running.is_some() => match typed {
                     Some(Typed::Line(line)) => {
                         self.interrupts = 0;
                         self.prompted = false;
+                        // The person's own line end moved the cursor.
+                        self.column &= !self.look.prompt;
                         match line.trim() {
                             "/stop" if self.interactive => self.stop(),
                             "/quit" if self.interactive => {
-                                self.stop();
+                                self.leave(out)?;
                                 return Ok(self.end);
                             }
                             _ => self.typed.push_back(line),
@@ -159,13 +171,12 @@ impl Talk {
                     Some(Typed::Interrupt) => {
                         self.interrupts += 1;
                         if self.interrupts > 1 || !self.interactive {
-                            self.stop();
+                            self.leave(out)?;
                             return Ok(End::Interrupted);
                         }
                         self.stop();
                         if self.running.is_none() {
-                            writeln!(notes, "\npress Ctrl-C again to leave")?;
-                            self.prompted = false;
+                            self.note("press Ctrl-C again to leave", out, notes)?;
                         }
                     }
                     Some(Typed::End) | None => self.ended = true,
@@ -187,16 +198,13 @@ impl Talk {
             }
             _ => {}
         }
-        let turn = self.ids.next();
-        let text = text.to_owned();
-        let source = TurnSource::Terminal;
-        let command = TurnCommand::Begin { turn, text: text.clone(), source, draft: false };
-        if let Err(error) = self.bus.send(command) {
-            writeln!(notes, "error: {error}")?;
-            self.end = End::Unanswered;
-            return Ok(false);
+        match self.alice.type_in(text, TurnSource::Terminal) {
+            Ok(turn) => self.running = Some(Running { turn, text: text.to_owned() }),
+            Err(error) => {
+                writeln!(notes, "error: {error}")?;
+                self.end = End::Unanswered;
+            }
         }
-        self.running = Some(Running { turn, text, cutter: Segmenter::default(), column: false });
         Ok(false)
     }
 
@@ -204,8 +212,31 @@ impl Talk {
     fn stop(&self) {
         if let Some(running) = &self.running {
             let (turn, cause) = (Some(running.turn), InterruptCause::Request);
-            self.bus.publish(Event::Interrupted { turn, cause });
+            self.alice.bus().publish(Event::Interrupted { turn, cause });
         }
+    }
+
+    /// Stops the reply for good; the shell's prompt gets a line of its own.
+    fn leave(&mut self, out: &mut impl Write) -> io::Result<()> {
+        self.stop();
+        self.end_line(out)
+    }
+
+    fn end_line(&mut self, out: &mut impl Write) -> io::Result<()> {
+        if std::mem::take(&mut self.column) {
+            writeln!(out)?;
+            out.flush()?;
+        }
+        Ok(())
+    }
+
+    /// A line beside the output. In a terminal both are one, so the note begins a new line there.
+    fn note(&mut self, line: &str, out: &mut impl Write, notes: &mut impl Write) -> io::Result<()> {
+        if self.look.prompt {
+            self.end_line(out)?;
+            self.prompted = false;
+        }
+        writeln!(notes, "{line}")
     }
 
     fn ask(&mut self, out: &mut impl Write) -> io::Result<()> {
@@ -213,6 +244,7 @@ impl Talk {
             let prompt = if self.look.colours { "\x1b[1;36m>\x1b[0m " } else { "> " };
             write!(out, "{prompt}")?;
             out.flush()?;
+            self.column = true;
         }
         Ok(())
     }
@@ -226,30 +258,22 @@ impl Talk {
         if let Event::Notice(notice) = event {
             // The cheerful ones would only disturb a pipe.
             if notice.level > NoticeLevel::Info || self.look.prompt {
-                let hint = notice.hint.as_ref().map(|h| format!(" ({h})")).unwrap_or_default();
-                writeln!(notes, "note: {}{hint}", notice.text)?;
+                self.note(&line(notice), out, notes)?;
             }
             return Ok(());
         }
-        let Some(running) = self.running.as_mut().filter(|r| event.turn() == Some(r.turn)) else {
+        let Some(running) = self.running.as_ref().filter(|r| event.turn() == Some(r.turn)) else {
             return Ok(());
         };
         let (content, interrupted, error) = match event {
-            Event::TokenEmitted { delta, .. } => {
-                let pieces = running.cutter.push(delta);
-                return running.print(pieces, self.look.json, out);
-            }
-            Event::ReplyGenerated { .. } => {
-                let pieces = running.cutter.finish();
-                return running.print(pieces, self.look.json, out);
-            }
+            Event::SegmentReady(segment) => return self.print(&segment.display, out),
             Event::TurnCompleted { content, interrupted, .. } => (&**content, *interrupted, None),
             Event::TurnFailed { error, .. } => ("", false, Some(&**error)),
             _ => return Ok(()),
         };
         if self.look.json {
             let record = Record {
-                session: self.bus.session(),
+                session: self.alice.bus().session(),
                 turn: running.turn,
                 user_text: &running.text,
                 reply_text: content,
@@ -257,10 +281,9 @@ impl Talk {
                 error,
             };
             writeln!(out, "{}", serde_json::to_string(&record)?)?;
-        } else if running.column {
-            writeln!(out)?;
+            out.flush()?;
         }
-        out.flush()?;
+        self.end_line(out)?;
         if interrupted && self.look.prompt {
             let dim = if self.look.colours { ("\x1b[2m", "\x1b[0m") } else { ("", "") };
             writeln!(notes, "{}stopped{}", dim.0, dim.1)?;
@@ -273,25 +296,28 @@ impl Talk {
         self.prompted = false;
         Ok(())
     }
+
+    /// Prints a clause of the reply; white space before its first word is left out.
+    fn print(&mut self, clause: &str, out: &mut impl Write) -> io::Result<()> {
+        let text = if self.column { clause } else { clause.trim_start() };
+        if !self.look.json && !text.is_empty() {
+            write!(out, "{text}")?;
+            out.flush()?;
+            self.column = true;
+        }
+        Ok(())
+    }
 }
 
-impl Running {
-    /// Prints what is whole of the reply; white space before its first word is left out.
-    fn print(
-        &mut self,
-        pieces: Vec<crate::voice::Piece>,
-        silent: bool,
-        out: &mut impl Write,
-    ) -> io::Result<()> {
-        for piece in pieces {
-            let text = if self.column { &piece.display } else { piece.display.trim_start() };
-            if !silent && !text.is_empty() {
-                write!(out, "{text}")?;
-                self.column = true;
-            }
-        }
-        out.flush()
-    }
+/// A notice as one line, in the form that the log gives to people.
+fn line(notice: &Notice) -> String {
+    let kind = match notice.level {
+        NoticeLevel::Info => "note",
+        NoticeLevel::Warning => "warning",
+        NoticeLevel::Error => "error",
+    };
+    let hint = notice.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
+    format!("{kind}: {}{hint}", notice.text)
 }
 
 fn is_command(text: &str) -> bool {

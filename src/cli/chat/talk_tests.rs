@@ -1,15 +1,14 @@
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::*;
-use crate::kernel::clock::{BoxFuture, FakeClock};
-use crate::kernel::contracts::{Notice, NoticeLevel};
-use crate::kernel::host::Module;
-use crate::kernel::ports::{
-    ChatDelta, ChatError, ChatMessage, ChatModel, ChatRequest, ChatStream, Journal, JournalEntry,
-    StopReason, SystemPrompt,
-};
-use crate::mind::{Mind, MindParts};
 use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::config::{Home, Settings};
+use crate::kernel::clock::BoxFuture;
+use crate::kernel::ports::{
+    ChatDelta, ChatError, ChatMessage, ChatModel, ChatRequest, ChatStream, StopReason,
+};
 
 /// A model that says back what it was told, in pieces. `fail` makes it fail, and to `wait` it begins
 /// and does not end before it is cancelled.
@@ -28,7 +27,7 @@ impl ChatModel for Parrot {
                 let _ = reply.send(Err(ChatError::Unavailable("no model answers".into()))).await;
                 return;
             }
-            for piece in ["[hap", "py] You said: ", &text, "."] {
+            for piece in ["[hap", "py] You said: ", &text, ". "] {
                 let _ = reply.send(Ok(ChatDelta::Text(piece.into()))).await;
             }
             if text.ends_with("wait") {
@@ -45,45 +44,26 @@ impl ChatModel for Parrot {
     }
 }
 
-struct Nothing;
-
-impl Journal for Nothing {
-    fn append(&self, _: JournalEntry) {}
-
-    fn flush(&self) -> BoxFuture<'_, ()> {
-        Box::pin(async {})
-    }
-}
-
-impl SystemPrompt for Nothing {
-    fn system(&self, _: bool) -> String {
-        "be brief".into()
-    }
-}
-
 struct Said {
     out: String,
     notes: String,
     end: End,
 }
 
-async fn rooms() -> (Bus, Mind) {
-    let bus = Bus::new(FakeClock::shared(), SessionId::parse("s").unwrap());
-    let mut mind = Mind::new(MindParts {
-        model: Arc::new(Parrot),
-        journal: Arc::new(Nothing),
-        prompt: Arc::new(Nothing),
-        settings: Default::default(),
-        resumed: Vec::new(),
-        voice_present: false,
-    });
-    mind.start(&bus).await.unwrap();
-    (bus, mind)
+/// Alice as `alice chat` puts her together, but for her model and her home.
+async fn house() -> (Alice, Watched, tempfile::TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut plan = Plan::text();
+    plan.model = Some(Arc::new(Parrot));
+    let watched = watch(&mut plan);
+    let home = Home::at(folder.path());
+    let alice = Alice::start(home, Settings::default(), plan).await.unwrap();
+    (alice, watched, folder)
 }
 
 async fn chat(look: Look, interactive: bool, typed: Vec<Typed>) -> Said {
-    let (bus, _mind) = rooms().await;
-    let talk = Talk::new(bus, Arc::default(), look, interactive);
+    let (alice, events, _folder) = house().await;
+    let talk = Talk::new(&alice, events, look, interactive);
     let (typing, input) = mpsc::channel(16);
     for typed in typed {
         typing.send(typed).await.unwrap();
@@ -118,12 +98,16 @@ async fn a_turn_without_a_reply_is_said_beside_the_output() {
 async fn json_prints_one_object_a_turn() {
     let look = Look { json: true, ..Look::default() };
     let said = chat(look, false, lines(&["one", "fail"])).await;
-    let turns: Vec<serde_json::Value> =
+    let mut turns: Vec<serde_json::Value> =
         said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for turn in &mut turns {
+        let session = turn.as_object_mut().unwrap().remove("session").unwrap();
+        SessionId::parse(session.as_str().unwrap()).expect("an id that `--resume` takes");
+    }
     let expected = [
-        serde_json::json!({"session": "s", "turn": 1, "user_text": "one",
+        serde_json::json!({"turn": 1, "user_text": "one",
             "reply_text": "You said: one.", "interrupted": false, "error": null}),
-        serde_json::json!({"session": "s", "turn": 2, "user_text": "fail",
+        serde_json::json!({"turn": 2, "user_text": "fail",
             "reply_text": "", "interrupted": false, "error": "no model answers"}),
     ];
     assert_eq!(turns, expected);
@@ -133,16 +117,14 @@ async fn json_prints_one_object_a_turn() {
 async fn a_reply_can_be_stopped_by_command_and_by_ctrl_c() {
     for stop in [Typed::Line("/stop".into()), Typed::Interrupt] {
         let look = Look { prompt: true, ..Look::default() };
-        let (bus, _mind) = rooms().await;
-        let mut events = bus.subscribe("test", |e| matches!(e, Event::TokenEmitted { .. }));
-        let talk = Talk::new(bus, Arc::default(), look, true);
+        let (alice, watched, _folder) = house().await;
+        let mut shown = alice.bus().subscribe("test", |e| matches!(e, Event::SegmentReady(_)));
+        let talk = Talk::new(&alice, watched, look, true);
         let (typing, input) = mpsc::channel(16);
         typing.send(Typed::Line("wait".into())).await.unwrap();
         let (mut out, mut notes) = (Vec::new(), Vec::new());
         let person = async {
-            for _ in 0..4 {
-                events.next().await.unwrap();
-            }
+            shown.next().await.unwrap();
             typing.send(stop).await.unwrap();
             typing.send(Typed::Line("on".into())).await.unwrap();
             typing.send(Typed::Line("/bye".into())).await.unwrap();
@@ -170,17 +152,33 @@ async fn ctrl_c_twice_leaves_and_in_a_pipe_once() {
 
 #[tokio::test]
 async fn what_went_wrong_before_the_talk_is_shown() {
-    let (bus, _mind) = rooms().await;
+    let (alice, events, _folder) = house().await;
     for (level, text) in [(NoticeLevel::Info, "fine"), (NoticeLevel::Warning, "worse")] {
         let hint = Some("do this".to_owned());
-        bus.publish(Event::Notice(Notice { level, code: "test", text: text.into(), hint }));
+        let notice = Notice { level, code: "test", text: text.into(), hint };
+        alice.bus().publish(Event::Notice(notice));
     }
-    let talk = Talk::new(bus, Arc::default(), Look::default(), false);
-    let (typing, input) = mpsc::channel(1);
+    let talk = Talk::new(&alice, events, Look::default(), false);
+    let (typing, input) = mpsc::channel(4);
+    typing.send(Typed::Line("hi".into())).await.unwrap();
     typing.send(Typed::End).await.unwrap();
     let (mut out, mut notes) = (Vec::new(), Vec::new());
     talk.run(input, &mut out, &mut notes).await.unwrap();
-    assert_eq!(String::from_utf8(notes).unwrap(), "note: worse (do this)\n");
+    assert_eq!(String::from_utf8(notes).unwrap(), "warning: worse (do this)\n");
+}
+
+#[tokio::test]
+async fn a_notice_in_a_terminal_gets_a_line_of_its_own() {
+    let (alice, events, _folder) = house().await;
+    let look = Look { prompt: true, ..Look::default() };
+    let mut talk = Talk::new(&alice, events, look, true);
+    let (mut out, mut notes) = (Vec::new(), Vec::new());
+    talk.ask(&mut out).unwrap();
+    let notice = Notice { level: NoticeLevel::Error, code: "test", text: "bad".into(), hint: None };
+    talk.show(&Event::Notice(notice), &mut out, &mut notes).unwrap();
+    talk.ask(&mut out).unwrap();
+    assert_eq!(String::from_utf8(out).unwrap(), "> \n> ");
+    assert_eq!(String::from_utf8(notes).unwrap(), "error: bad\n");
 }
 
 #[test]
