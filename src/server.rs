@@ -138,8 +138,7 @@ impl Server {
         let hub = hub::Hub::new(
             Arc::clone(bus.clock()),
             bus.session().clone(),
-            parts.settings.persona.name.clone(),
-            parts.settings.voice.volume,
+            &parts.settings,
             parts.timeline,
         );
         if let Ok(history) = bus.request(GetHistory { limit: hub::HISTORY }).await {

@@ -12,6 +12,8 @@ use tokio::sync::broadcast;
 
 use super::gate::DraftGate;
 use super::standing::Standing;
+use crate::config::Settings;
+use crate::config::settings::ListenMode;
 use crate::kernel::clock::Clock;
 use crate::kernel::contracts::{Envelope, Event, HistoryEntry, Notice};
 use crate::kernel::ids::{SegmentId, SessionId};
@@ -29,6 +31,7 @@ pub(super) struct Hub {
     epoch: String,
     session: SessionId,
     name: String,
+    mode: ListenMode,
     clock: Arc<dyn Clock>,
     frames: broadcast::Sender<Bytes>,
     inner: Mutex<Inner>,
@@ -86,6 +89,7 @@ struct Snapshot<'a> {
     name: &'a str,
     version: &'static str,
     volume: f32,
+    mode: ListenMode,
     history: &'a VecDeque<HistoryEntry>,
     notices: &'a VecDeque<Notice>,
     scene: Scene,
@@ -102,8 +106,7 @@ impl Hub {
     pub(super) fn new(
         clock: Arc<dyn Clock>,
         session: SessionId,
-        name: String,
-        volume: f32,
+        settings: &Settings,
         timeline: Box<dyn SceneTimeline>,
     ) -> Self {
         let inner = Inner {
@@ -113,12 +116,13 @@ impl Hub {
             ring: VecDeque::new(),
             history: VecDeque::new(),
             standing: Standing::default(),
-            volume,
+            volume: settings.voice.volume,
         };
         Self {
             epoch: uuid::Uuid::now_v7().simple().to_string(),
             session,
-            name,
+            name: settings.persona.name.clone(),
+            mode: settings.ears.mode,
             clock,
             frames: broadcast::channel(BACKLOG).0,
             inner: Mutex::new(inner),
@@ -191,6 +195,7 @@ impl Hub {
             name: &self.name,
             version: env!("CARGO_PKG_VERSION"),
             volume: inner.volume,
+            mode: self.mode,
             history: &inner.history,
             notices: inner.standing.notices(),
             scene: inner.timeline.scene(at_ms),

@@ -235,6 +235,7 @@ async fn a_viewer_gets_the_present_and_then_everything_in_order() {
     assert_eq!(first.data["history"][0]["text"], "from before");
     assert_eq!(first.data["scene"]["state"], "idle");
     assert_eq!(first.data["volume"], 1.0);
+    assert_eq!(first.data["mode"], "open");
     assert_eq!(first.data["name"], "Alice");
     house.token_events(0, 100);
     for number in 0..100 {

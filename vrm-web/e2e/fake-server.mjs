@@ -14,6 +14,8 @@ const TYPES = { html: "text/html", js: "text/javascript", css: "text/css", svg: 
 export class FakeAlice {
   posts = [];
   viewers = new Set();
+  /** How she is spoken to. */
+  mode = "open";
   /** How many connections to `/events` were ever made. */
   connections = 0;
   #epoch = "";
@@ -140,6 +142,7 @@ export class FakeAlice {
       name: "Alice",
       version: "0",
       volume: 1,
+      mode: this.mode,
       history: this.#history,
       notices: [],
       scene: {
@@ -176,7 +179,8 @@ export class FakeAlice {
       response.end("{}");
       if (path === "/chat") this.speak(body.text, this.reply);
       if (path === "/interrupt") this.interrupt();
-      if (path === "/mic") this.emit("mic", { state: body.muted ? "muted" : "live", device: "none", reason: null });
+      if (path === "/mic" && "push_to_talk" in body) this.emit("listen", { state: body.push_to_talk ? "listening" : "idle" });
+      else if (path === "/mic") this.emit("mic", { state: body.muted ? "muted" : "live", device: "none", reason: null });
       if (path === "/volume") this.emit("volume", body);
       return;
     }

@@ -132,3 +132,103 @@ test("microphone and volume follow the server", () =>
     alice.emit("notice", { level: "error", code: "mic_lost", text: "the microphone is gone", hint: "plug it in again" });
     await until("a message", async () => (await page.locator(".toast.error .hint").textContent()) === "plug it in again");
   }));
+
+test("without push-to-talk there is no button to hold, and the space bar sends nothing", () =>
+  withPage(async (page) => {
+    assert.equal(await page.locator("#hold").isVisible(), false);
+    const before = alice.posts.length;
+    await page.locator("#transcript").focus();
+    await page.keyboard.press("Space");
+    await page.waitForTimeout(200);
+    assert.deepEqual(alice.posts.slice(before), []);
+  }));
+
+test("push-to-talk is held by mouse, keys and touch, and let go in every way", async () => {
+  alice.mode = "push-to-talk";
+  try {
+    await withPage(async (page) => {
+      const hold = page.locator("#hold");
+      const keys = () => alice.posts.filter(([, body]) => "push_to_talk" in body).map(([, body]) => body.push_to_talk);
+      let seen = keys().length;
+      /** The key moved so, for the person and for the server. */
+      const moved = async (down) => {
+        await until(`the server hears ${down}`, () => keys().length > seen);
+        assert.deepEqual(keys().slice(seen), [down]);
+        seen++;
+        assert.equal(await hold.getAttribute("aria-pressed"), String(down));
+      };
+      const { x, y, width, height } = await hold.boundingBox();
+      const middle = [x + width / 2, y + height / 2];
+
+      await page.mouse.move(...middle);
+      await page.mouse.down();
+      await moved(true);
+      await shot(page, "page-push-to-talk");
+      await page.mouse.move(5, 5);
+      await page.mouse.up();
+      await moved(false);
+
+      // The button has the focus now: it is held by its keys and not clicked by them.
+      for (const key of ["Space", "Enter"]) {
+        await page.keyboard.down(key);
+        await page.keyboard.down(key);
+        await moved(true);
+        await page.keyboard.up(key);
+        await moved(false);
+      }
+      await page.locator("#transcript").focus();
+      await page.keyboard.down("Space");
+      await moved(true);
+      await page.evaluate(() => window.dispatchEvent(new Event("blur")));
+      await moved(false);
+      await page.keyboard.up("Space");
+
+      await page.locator("#text").focus();
+      await page.keyboard.type("a b");
+      assert.equal(await page.inputValue("#text"), "a b");
+      await page.fill("#text", "");
+
+      const touch = await page.context().newCDPSession(page);
+      const at = { x: middle[0], y: middle[1] };
+      await touch.send("Input.dispatchTouchEvent", { type: "touchStart", touchPoints: [at] });
+      await moved(true);
+      await touch.send("Input.dispatchTouchEvent", { type: "touchMove", touchPoints: [{ x: 5, y: 5 }] });
+      await touch.send("Input.dispatchTouchEvent", { type: "touchEnd", touchPoints: [] });
+      await moved(false);
+
+      // What assistive technology does: clicks without a pointer.
+      await hold.evaluate((button) => button.click());
+      await moved(true);
+      await page.evaluate(() => {
+        Object.defineProperty(document, "hidden", { value: true, configurable: true });
+        document.dispatchEvent(new Event("visibilitychange"));
+        delete document.hidden;
+      });
+      await moved(false);
+
+      // A muted microphone can't be talked into.
+      await page.mouse.move(...middle);
+      await page.mouse.down();
+      await moved(true);
+      alice.emit("mic", { state: "muted", device: "none", reason: null });
+      await moved(false);
+      assert.equal(await hold.isDisabled(), true);
+      await page.mouse.up();
+      alice.emit("mic", { state: "live", device: "none", reason: null });
+      await until("the button is back", async () => !(await hold.isDisabled()));
+
+      await page.setViewportSize({ width: 390, height: 700 });
+      await shot(page, "page-push-to-talk-narrow");
+      assert.equal(await hold.isVisible(), true);
+      const stop = await page.locator("#stop").boundingBox();
+      assert.ok(stop.x + stop.width <= 390, "every button is in sight");
+
+      await page.keyboard.down("Space");
+      await moved(true);
+      await page.goto("about:blank");
+      await until("a page that is left lets go", () => keys().at(-1) === false);
+    });
+  } finally {
+    alice.mode = "open";
+  }
+});

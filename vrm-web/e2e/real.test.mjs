@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -23,8 +23,9 @@ let alice;
 let home;
 
 /** Starts Alice and waits for the line with her address. */
-async function startAlice(listen = "127.0.0.1:0") {
-  const args = ["run", "--home", home, "--set", `server.listen=${listen}`, "--set", "ears.enabled=false"];
+async function startAlice(listen = "127.0.0.1:0", settings = []) {
+  const args = ["run", "--home", home];
+  for (const setting of [`server.listen=${listen}`, "ears.enabled=false", ...settings]) args.push("--set", setting);
   if (process.env.ALICE_ARGS) args.push(...process.env.ALICE_ARGS.split(" "));
   const child = spawn(BIN, args, { stdio: ["ignore", "pipe", "inherit"] });
   const url = await new Promise((found, failed) => {
@@ -142,3 +143,35 @@ test("a restart of Alice is survived with one EventSource", { skip }, () =>
     assert.equal(health.viewers, 1);
     assert.equal((await look(page)).sources.live, 1);
   }));
+
+test("push-to-talk opens the ears while the button is held", { skip }, async () => {
+  await stopAlice(alice);
+  alice = await startAlice("127.0.0.1:0", ["ears.mode=push-to-talk"]);
+  await withPage(async (page) => {
+    const hold = page.locator("#hold");
+    assert.equal(await hold.isDisabled(), true, "nobody listens without a microphone");
+    // A remote device that hears silence is the microphone.
+    await page.evaluate(async (token) => {
+      const line = new WebSocket(`ws://${location.host}/audio?token=${token}`);
+      await new Promise((opened) => line.addEventListener("open", opened));
+      line.send(JSON.stringify({ name: "test", input_rate: 16000, output_rate: 0, echo_cancelled: true }));
+      setInterval(() => line.readyState === WebSocket.OPEN && line.send(new Uint8Array(640)), 20);
+    }, readFileSync(join(home, "token"), "utf8").trim());
+    await until("the microphone is there", async () => !(await hold.isDisabled()));
+    const ears = async () => (await look(page)).listen;
+    const is = (state) => until(`the ears are ${state}`, async () => (await ears()) === state);
+    await is("idle");
+    await hold.hover();
+    await page.mouse.down();
+    await is("listening");
+    assert.equal(await hold.getAttribute("aria-pressed"), "true");
+    await shot(page, "real-push-to-talk");
+    await page.mouse.move(5, 5);
+    await page.mouse.up();
+    await is("idle");
+    await page.keyboard.down("Space");
+    await is("listening");
+    await page.keyboard.up("Space");
+    await is("idle");
+  });
+});

@@ -9,13 +9,14 @@ export class ApiError extends Error {
   }
 }
 
-async function post(path: string, body: object): Promise<unknown> {
+async function post(path: string, body: object, keepalive = false): Promise<unknown> {
   let response: Response;
   try {
     response = await fetch(path, {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: JSON.stringify(body),
+      keepalive,
     });
   } catch {
     throw new ApiError("Alice does not answer", "check that she still runs; the page reconnects by itself");
@@ -30,6 +31,8 @@ export const api = {
   chat: (text: string) => post("/chat", { text }),
   interrupt: () => post("/interrupt", {}),
   mute: (muted: boolean) => post("/mic", { muted }),
+  /** Reaches the server even from a page that is being left. */
+  pushToTalk: (pressed: boolean) => post("/mic", { push_to_talk: pressed }, true),
   volume: (volume: number) => post("/volume", { volume }),
   playback: (turn: number, index: number, playedMs: number) =>
     post("/playback", { turn, index, played_ms: playedMs }),

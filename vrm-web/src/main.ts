@@ -21,6 +21,11 @@ const motion = new Motion();
 const view = new View({
   send: (text) => tell(api.chat(text)),
   stop: () => tell(api.interrupt()),
+  talk: async (pressed) => {
+    const request = api.pushToTalk(pressed);
+    tell(request);
+    await request;
+  },
   mute: (muted) => tell(api.mute(muted)),
   volume: (volume) => tell(api.volume(volume)),
 });
@@ -43,6 +48,7 @@ const connection = new Connection({
     view.connected(true);
     view.name(snapshot.name);
     view.volume(snapshot.volume);
+    view.mode(snapshot.mode);
     view.mic(timeline.mic);
     view.transcript(transcript.lines);
     // A page that only reconnects has shown them.
@@ -159,6 +165,7 @@ Object.defineProperty(window, "__alice", {
       return {
         ...scene,
         at: now(),
+        listen: timeline.listen,
         target: scene.mouth,
         mouth: { ...mouth },
         moods: { ...moods },

@@ -100,6 +100,7 @@ export type Snapshot = Stamped & {
   epoch: string;
   name: string;
   volume: number;
+  mode: "open" | "half-duplex" | "push-to-talk";
   history: HistoryEntry[];
   /** Faults that still stand. */
   notices: Notice[];

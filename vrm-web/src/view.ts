@@ -1,10 +1,13 @@
 /** The page around the avatar: text, buttons, messages. Knows the document and nothing else. */
-import type { FaceState, MicStatus, Subtitle } from "./protocol";
+import { Hold } from "./hold";
+import type { FaceState, MicStatus, Snapshot, Subtitle } from "./protocol";
 import type { Line } from "./transcript";
 
 export interface Actions {
   send(text: string): void;
   stop(): void;
+  /** The key of push-to-talk is down or up; fails when the server does not take it. */
+  talk(pressed: boolean): Promise<unknown>;
   mute(muted: boolean): void;
   volume(volume: number): void;
 }
@@ -38,6 +41,8 @@ export class View {
   readonly #said = the("said");
   readonly #unsaid = the("unsaid");
   readonly #mic = the<HTMLButtonElement>("mic");
+  readonly #talk = the<HTMLButtonElement>("hold");
+  readonly #hold: Hold;
   readonly #stop = the<HTMLButtonElement>("stop");
   readonly #text = the<HTMLInputElement>("text");
   readonly #volume = the<HTMLInputElement>("volume");
@@ -64,7 +69,60 @@ export class View {
         mute();
       }
     });
+    this.#hold = new Hold((down) => this.#talk.setAttribute("aria-pressed", String(down)), actions.talk);
+    this.#holdByPointer();
+    this.#holdByKey();
+    // A page that is not looked at does not listen.
+    window.addEventListener("blur", () => this.#hold.releaseAll());
+    window.addEventListener("pagehide", () => this.#hold.releaseAll());
+    document.addEventListener("visibilitychange", () => {
+      if (document.hidden) this.#hold.releaseAll();
+    });
     this.mic({ state: "off", device: null, reason: null });
+  }
+
+  #holdByPointer(): void {
+    const hold = this.#hold;
+    const button = this.#talk;
+    button.addEventListener("pointerdown", (event) => {
+      if (event.button !== 0) return;
+      // The end is seen wherever the pointer is by then.
+      button.setPointerCapture(event.pointerId);
+      hold.press(`pointer ${event.pointerId}`);
+    });
+    for (const end of ["pointerup", "pointercancel", "lostpointercapture"] as const) {
+      button.addEventListener(end, (event) => hold.release(`pointer ${event.pointerId}`));
+    }
+    // A long touch would open a menu, which takes the touch away.
+    button.addEventListener("contextmenu", (event) => event.preventDefault());
+    // A click that no pointer made comes from assistive technology, which can't hold a button.
+    button.addEventListener("click", (event) => {
+      if (event.detail === 0) hold.toggle("click");
+    });
+  }
+
+  #holdByKey(): void {
+    const takes = (event: KeyboardEvent): boolean => {
+      if (this.#talk.hidden || this.#talk.disabled) return false;
+      if (document.activeElement === this.#talk) return event.code === "Space" || event.code === "Enter";
+      return event.code === "Space" && !hasOwnUse(document.activeElement);
+    };
+    document.addEventListener("keydown", (event) => {
+      if (!takes(event) || event.ctrlKey || event.altKey || event.metaKey) return;
+      event.preventDefault();
+      this.#hold.press(event.code);
+    });
+    document.addEventListener("keyup", (event) => {
+      // Without this, the button would be clicked as well.
+      if (takes(event)) event.preventDefault();
+      this.#hold.release(event.code);
+    });
+  }
+
+  /** The button to hold is there when it is how Alice is spoken to. */
+  mode(mode: Snapshot["mode"]): void {
+    this.#talk.hidden = mode !== "push-to-talk";
+    if (this.#talk.hidden) this.#hold.releaseAll();
   }
 
   name(name: string): void {
@@ -77,7 +135,9 @@ export class View {
     this.#connected = connected;
     document.body.classList.toggle("offline", !connected);
     this.#drawn = "";
-    if (!connected) this.#status.textContent = "Reconnecting…";
+    if (connected) return;
+    this.#hold.releaseAll();
+    this.#status.textContent = "Reconnecting…";
   }
 
   state(state: FaceState, subtitle: Subtitle, hearing: string): void {
@@ -100,6 +160,9 @@ export class View {
     this.#mic.setAttribute("aria-label", usable ? `${label} the microphone` : label);
     this.#mic.title = mic.reason ?? (usable ? `${label} (Ctrl+M)` : label);
     the("mic-label").textContent = label;
+    this.#talk.disabled = mic.state !== "live";
+    this.#talk.title = mic.state === "live" ? "Hold to talk (space bar)" : label;
+    if (this.#talk.disabled) this.#hold.releaseAll();
   }
 
   volume(volume: number): void {
@@ -164,4 +227,9 @@ export class View {
     while (box.children.length > TOASTS) box.firstElementChild?.remove();
     if (level !== "error") setTimeout(() => toast.remove(), TOAST_MS);
   }
+}
+
+/** Whether the space bar does something with this element already. */
+function hasOwnUse(element: Element | null): boolean {
+  return element instanceof HTMLElement && (element.isContentEditable || element.matches("input:not([type=range]), textarea, select, button, a"));
 }
