@@ -3,6 +3,7 @@
 pub mod file;
 pub mod ledger;
 pub mod media;
+mod pace;
 pub mod pipeline;
 pub mod player;
 pub mod remote;

@@ -1,14 +1,13 @@
 //! A speaker that writes what it plays into memory, for recordings of a talk.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::Notify;
-
+use super::pace::{Paced, Pacer};
 use super::player::deck::{Controls, Deck, Feed, deck};
 use super::player::line::{Desk, Line, lock};
 use super::switch::SpeakerPort;
-use crate::kernel::clock::Clock;
+use crate::kernel::clock::{BoxFuture, Clock};
 use crate::kernel::ids::SegmentId;
 use crate::kernel::ports::{Pcm, Speaker, SpeakerEvent};
 
@@ -20,8 +19,7 @@ const BLOCKS_PER_S: u32 = 100;
 /// Plays into a recording. Loudness, ducking, fades and positions are those of the local speaker,
 /// because it is the same deck that plays.
 pub struct FileSpeaker {
-    shared: Arc<Shared>,
-    wake: Arc<Notify>,
+    shared: Pacer<Shared>,
 }
 
 struct Shared {
@@ -45,31 +43,15 @@ impl FileSpeaker {
     /// A speaker on the clock's time: the recording begins at the clock's zero, and a sound lies in it
     /// where it was played. Must be made inside a tokio runtime.
     pub fn paced(port: SpeakerPort, clock: Arc<dyn Clock>, rate: u32) -> Arc<Self> {
-        let speaker = Self::new(port, Some(clock), rate);
-        let shared = Arc::downgrade(&speaker.shared);
-        tokio::spawn(follow(shared, Arc::clone(&speaker.wake)));
-        speaker
+        let shared = Pacer::start(Shared::new(port, Some(clock), rate));
+        Arc::new(Self { shared })
     }
 
     /// A speaker without time: a segment is played when it is handed over, and the recording holds
     /// nothing but the segments.
     pub fn fast(port: SpeakerPort, rate: u32) -> Arc<Self> {
-        Self::new(port, None, rate)
-    }
-
-    fn new(port: SpeakerPort, clock: Option<Arc<dyn Clock>>, rate: u32) -> Arc<Self> {
-        let controls = Arc::<Controls>::default();
-        let (deck, feed) = deck(rate, Arc::clone(&controls), None, None, Duration::ZERO);
-        port.send(SpeakerEvent::Ready("recording".into()));
-        let shared = Shared {
-            clock,
-            port,
-            rate,
-            desk: Mutex::new(Desk::new(Arc::clone(&controls), rate)),
-            controls,
-            tape: Mutex::new(Tape { deck, feed, line: Line::default(), sound: Vec::new() }),
-        };
-        Arc::new(Self { shared: Arc::new(shared), wake: Arc::new(Notify::new()) })
+        let shared = Pacer::idle(Shared::new(port, None, rate));
+        Arc::new(Self { shared })
     }
 
     /// The recording so far.
@@ -78,25 +60,29 @@ impl FileSpeaker {
     }
 }
 
-/// Keeps up with the clock while something plays.
-async fn follow(shared: Weak<Shared>, wake: Arc<Notify>) {
-    loop {
-        let Some(speaker) = shared.upgrade() else { return };
-        drop(speaker.advance());
-        let busy = !lock(&speaker.desk).is_idle();
-        let wait = speaker.clock.as_ref().filter(|_| busy).map(|clock| clock.sleep(STEP));
-        drop(speaker);
-        match wait {
-            Some(wait) => tokio::select! {
-                () = wait => {}
-                () = wake.notified() => {}
-            },
-            None => wake.notified().await,
-        }
+impl Paced for Shared {
+    fn keep_up(&self) -> Option<BoxFuture<'static, ()>> {
+        drop(self.advance());
+        let busy = !lock(&self.desk).is_idle();
+        self.clock.as_ref().filter(|_| busy).map(|clock| clock.sleep(STEP))
     }
 }
 
 impl Shared {
+    fn new(port: SpeakerPort, clock: Option<Arc<dyn Clock>>, rate: u32) -> Self {
+        let controls = Arc::<Controls>::default();
+        let (deck, feed) = deck(rate, Arc::clone(&controls), None, None, Duration::ZERO);
+        port.send(SpeakerEvent::Ready("recording".into()));
+        Self {
+            clock,
+            port,
+            rate,
+            desk: Mutex::new(Desk::new(Arc::clone(&controls), rate)),
+            controls,
+            tape: Mutex::new(Tape { deck, feed, line: Line::default(), sound: Vec::new() }),
+        }
+    }
+
     /// Plays up to now (without a clock: all there is) and reports it.
     fn advance(&self) -> MutexGuard<'_, Tape> {
         let mut tape = self.tape.lock().unwrap_or_else(PoisonError::into_inner);
@@ -130,7 +116,7 @@ impl Speaker for FileSpeaker {
         drop(self.shared.advance());
         lock(&self.shared.desk).play(segment, pcm);
         drop(self.shared.advance());
-        self.wake.notify_one();
+        self.shared.wake();
     }
 
     fn stop(&self) -> Option<(SegmentId, Duration)> {
@@ -144,12 +130,6 @@ impl Speaker for FileSpeaker {
 
     fn set_volume(&self, volume: f32) {
         self.shared.controls.set_volume(volume);
-    }
-}
-
-impl Drop for FileSpeaker {
-    fn drop(&mut self) {
-        self.wake.notify_one();
     }
 }
 

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc};
 
+use super::pace::{Paced, Pacer};
 use super::switch::SpeakerPort;
 use super::track::Track;
-use crate::kernel::clock::Clock;
+use crate::kernel::clock::{BoxFuture, Clock};
 use crate::kernel::ids::SegmentId;
 use crate::kernel::ports::{Pcm, RemoteAcks, RemoteHello, RemoteOut, Speaker, SpeakerEvent};
 use crate::kernel::resample::Resampler;
@@ -25,9 +26,8 @@ const WAITING: usize = 1_024;
 /// Plays on a device at the other end of a line. Without acknowledgements the clock stands for them:
 /// sound is taken to play from the moment that the first of it was sent.
 pub struct RemoteSpeaker {
-    shared: Arc<Shared>,
+    shared: Pacer<Shared>,
     jobs: Mutex<std_mpsc::Sender<(u64, SegmentId, Arc<Pcm>)>>,
-    wake: Arc<Notify>,
 }
 
 struct Shared {
@@ -77,19 +77,17 @@ impl RemoteSpeaker {
             acknowledges: false,
             volume: 1.0,
         };
-        let shared =
-            Arc::new(Shared { name: name.to_owned(), rate, clock, port, state: Mutex::new(state) });
+        let state = Mutex::new(state);
+        let shared = Pacer::start(Shared { name: name.to_owned(), rate, clock, port, state });
         let (jobs, asked) = std_mpsc::channel();
-        let wake = Arc::new(Notify::new());
-        let sender = (Arc::downgrade(&shared), Arc::clone(&wake));
+        let (sender, wake) = shared.share();
         std::thread::Builder::new()
             .name("remote speaker".into())
-            .spawn(move || send(&sender.0, &sender.1, &asked))
+            .spawn(move || send(&sender, &wake, &asked))
             .map_err(|error| format!("no thread for the device: {error}"))?;
-        tokio::spawn(follow(Arc::downgrade(&shared), Arc::clone(&wake)));
         shared.port.send(SpeakerEvent::Ready(shared.name.clone()));
-        let acks = Box::new(Acks(Arc::downgrade(&shared)));
-        let speaker = Arc::new(Self { shared, jobs: Mutex::new(jobs), wake });
+        let acks = Box::new(Acks(shared.share().0));
+        let speaker = Arc::new(Self { shared, jobs: Mutex::new(jobs) });
         Ok((speaker, acks, queue))
     }
 }
@@ -137,18 +135,11 @@ fn send(
 }
 
 /// Without acknowledgements: reports what the clock says.
-async fn follow(shared: Weak<Shared>, wake: Arc<Notify>) {
-    loop {
-        let Some(speaker) = shared.upgrade() else { return };
-        let wait = speaker.next_event().map(|wait| speaker.clock.sleep(wait));
-        drop(speaker);
-        match wait {
-            Some(wait) => tokio::select! {
-                () = wait => {}
-                () = wake.notified() => {}
-            },
-            None => wake.notified().await,
-        }
+impl Paced for Shared {
+    fn keep_up(&self) -> Option<BoxFuture<'static, ()>> {
+        let state = self.advance();
+        let wait = if state.acknowledges { None } else { state.track.next_event() }?;
+        Some(self.clock.sleep(wait))
     }
 }
 
@@ -165,12 +156,6 @@ impl Shared {
             }
         }
         state
-    }
-
-    /// How long until the clock has something to report.
-    fn next_event(&self) -> Option<Duration> {
-        let state = self.advance();
-        if state.acknowledges { None } else { state.track.next_event() }
     }
 
     /// The first sound of a segment is sent now.
@@ -232,12 +217,6 @@ impl Speaker for RemoteSpeaker {
     fn set_volume(&self, volume: f32) {
         let volume = if volume.is_finite() { volume.clamp(0.0, 1.0) } else { 0.0 };
         self.shared.state().volume = volume;
-    }
-}
-
-impl Drop for RemoteSpeaker {
-    fn drop(&mut self) {
-        self.wake.notify_one();
     }
 }
 

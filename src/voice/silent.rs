@@ -1,20 +1,18 @@
 //! A speaker without a device: time passes as if the sound were played.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::Notify;
-
+use super::pace::{Paced, Pacer};
 use super::switch::SpeakerPort;
 use super::track::Track;
-use crate::kernel::clock::Clock;
+use crate::kernel::clock::{BoxFuture, Clock};
 use crate::kernel::ids::SegmentId;
 use crate::kernel::ports::{Pcm, Speaker, SpeakerEvent};
 
 /// Plays into nothing at the pace of the clock.
 pub struct SilentSpeaker {
-    shared: Arc<Shared>,
-    wake: Arc<Notify>,
+    shared: Pacer<Shared>,
 }
 
 struct Shared {
@@ -27,26 +25,15 @@ impl SilentSpeaker {
     /// A speaker on the clock's time. Must be made inside a tokio runtime.
     pub fn new(port: SpeakerPort, clock: Arc<dyn Clock>) -> Arc<Self> {
         port.send(SpeakerEvent::Ready("silence".into()));
-        let shared = Arc::new(Shared { clock, port, track: Mutex::default() });
-        let wake = Arc::new(Notify::new());
-        tokio::spawn(follow(Arc::downgrade(&shared), Arc::clone(&wake)));
-        Arc::new(Self { shared, wake })
+        let shared = Pacer::start(Shared { clock, port, track: Mutex::default() });
+        Arc::new(Self { shared })
     }
 }
 
-/// Moves the track on whenever its next event is due.
-async fn follow(shared: Weak<Shared>, wake: Arc<Notify>) {
-    loop {
-        let Some(speaker) = shared.upgrade() else { return };
-        let wait = speaker.advance().next_event().map(|wait| speaker.clock.sleep(wait));
-        drop(speaker);
-        match wait {
-            Some(wait) => tokio::select! {
-                () = wait => {}
-                () = wake.notified() => {}
-            },
-            None => wake.notified().await,
-        }
+impl Paced for Shared {
+    fn keep_up(&self) -> Option<BoxFuture<'static, ()>> {
+        let wait = self.advance().next_event()?;
+        Some(self.clock.sleep(wait))
     }
 }
 
@@ -65,7 +52,7 @@ impl Speaker for SilentSpeaker {
     fn play(&self, segment: SegmentId, pcm: Arc<Pcm>) {
         let length = Duration::from_secs_f64(pcm.duration_ms() / 1000.0);
         self.shared.advance().push(segment, length, self.shared.clock.now());
-        self.wake.notify_one();
+        self.shared.wake();
     }
 
     fn stop(&self) -> Option<(SegmentId, Duration)> {
@@ -75,12 +62,6 @@ impl Speaker for SilentSpeaker {
     fn duck(&self, _: bool) {}
 
     fn set_volume(&self, _: f32) {}
-}
-
-impl Drop for SilentSpeaker {
-    fn drop(&mut self) {
-        self.wake.notify_one();
-    }
 }
 
 #[cfg(test)]
