@@ -34,5 +34,5 @@ export default defineConfig({
       ]),
     ),
   },
-  test: { include: ["tests/**/*.test.ts"] },
+  test: { include: ["tests/**/*.test.{ts,mjs}"] },
 } as Parameters<typeof defineConfig>[0]);

@@ -1,185 +1,226 @@
 /** Writes glTF binary with the VRM 1.0 extensions. */
-import { BONES, CHAINS } from "./figure.mjs";
-import { MORPHS } from "./head.mjs";
+import { sub } from "./math.mjs";
 
 const FLOAT = 5126;
-const [UBYTE, USHORT] = [5121, 5123];
-const SIZE = { SCALAR: 1, VEC3: 3, VEC4: 4, MAT4: 16 };
+const [UBYTE, USHORT, UINT] = [5121, 5123, 5125];
+const SIZE = { SCALAR: 1, VEC2: 2, VEC3: 3, VEC4: 4, MAT4: 16 };
+const ARRAY = { [FLOAT]: Float32Array, [UBYTE]: Uint8Array, [USHORT]: Uint16Array, [UINT]: Uint32Array };
 /** Places are kept to 10 µm, so that the last bits of a sine do not change the file. */
-const round = (x) => Math.round(x * 1e5) / 1e5 + 0;
+const round = (x, unit = 1e5) => Math.round(x * unit) / unit + 0;
+/** Morphs leave alone what they move by less. */
+const STILL = 2e-5;
 
-class Buffer_ {
+class Binary {
   chunks = [];
   length = 0;
   views = [];
   accessors = [];
 
-  /** Puts numbers in and returns the accessor's index. */
-  put(values, type, component, { target, bounds = false, normalized = false } = {}) {
-    const flat = values.flat();
-    const Kind = { [FLOAT]: Float32Array, [UBYTE]: Uint8Array, [USHORT]: Uint16Array }[component];
-    const data = Buffer.from(new Kind(component === FLOAT ? flat.map(round) : flat).buffer);
+  view(data, target) {
     const padded = Buffer.concat([data, Buffer.alloc((4 - (data.length % 4)) % 4)]);
     this.views.push({ buffer: 0, byteOffset: this.length, byteLength: data.length, ...(target ? { target } : {}) });
     this.chunks.push(padded);
     this.length += padded.length;
-    const accessor = { bufferView: this.views.length - 1, componentType: component, count: flat.length / SIZE[type], type };
+    return this.views.length - 1;
+  }
+
+  /** Puts numbers in and returns the accessor's index. */
+  put(values, type, component, { target, bounds = false, normalized = false, unit } = {}) {
+    const flat = values.flat();
+    const data = Buffer.from(new ARRAY[component](component === FLOAT ? flat.map((x) => round(x, unit)) : flat).buffer);
+    const accessor = { bufferView: this.view(data, target), componentType: component, count: flat.length / SIZE[type], type };
     if (normalized) accessor.normalized = true;
-    if (bounds) {
-      const list = values.map((value) => value.map((x) => Math.fround(round(x))));
-      accessor.min = [0, 1, 2].map((axis) => Math.min(...list.map((value) => value[axis])));
-      accessor.max = [0, 1, 2].map((axis) => Math.max(...list.map((value) => value[axis])));
+    if (bounds) Object.assign(accessor, extent(values, unit));
+    this.accessors.push(accessor);
+    return this.accessors.length - 1;
+  }
+
+  /** Like `put` for values that are mostly 0: only the others are kept. */
+  sparse(values, { bounds = false, unit } = {}) {
+    const kept = values.map((value, k) => [k, value]).filter(([, value]) => Math.hypot(...value) > STILL);
+    const accessor = { componentType: FLOAT, count: values.length, type: "VEC3" };
+    if (kept.length > 0) {
+      const Index = values.length > 65535 ? UINT : USHORT;
+      accessor.sparse = {
+        count: kept.length,
+        indices: { bufferView: this.view(Buffer.from(new ARRAY[Index](kept.map(([k]) => k)).buffer)), componentType: Index },
+        values: { bufferView: this.view(Buffer.from(new Float32Array(kept.flatMap(([, value]) => value.map((x) => round(x, unit)))).buffer)) },
+      };
     }
+    if (bounds) Object.assign(accessor, extent([[0, 0, 0], ...kept.map(([, value]) => value)], unit));
     this.accessors.push(accessor);
     return this.accessors.length - 1;
   }
 }
 
-const linear = (hex) =>
-  [16, 8, 0].map((shift) => {
-    const value = ((hex >> shift) & 255) / 255;
-    return round(value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
-  });
-
-function material(name, { color, shade = color, outline = 0, ink = 0x5a3a33, rim = 0, doubleSided = false }) {
-  return {
-    name,
-    doubleSided,
-    pbrMetallicRoughness: { baseColorFactor: [...linear(color), 1], metallicFactor: 0, roughnessFactor: 0.9 },
-    extensions: {
-      KHR_materials_unlit: {},
-      VRMC_materials_mtoon: {
-        specVersion: "1.0",
-        shadeColorFactor: linear(shade),
-        shadingToonyFactor: 0.82,
-        shadingShiftFactor: -0.08,
-        giEqualizationFactor: 0.9,
-        parametricRimColorFactor: [rim, rim, rim],
-        parametricRimFresnelPowerFactor: 5,
-        rimLightingMixFactor: 1,
-        ...(outline > 0
-          ? { outlineWidthMode: "worldCoordinates", outlineWidthFactor: outline, outlineColorFactor: linear(ink), outlineLightingMixFactor: 0 }
-          : {}),
-      },
-    },
-  };
+function extent(values, unit) {
+  const list = values.map((value) => value.map((x) => Math.fround(round(x, unit))));
+  const over = (pick) => [0, 1, 2].map((axis) => list.reduce((best, value) => pick(best, value[axis]), list[0][axis]));
+  return { min: over(Math.min), max: over(Math.max) };
 }
 
-export function write({ parts, painted, materials, meta }) {
-  const buffer = new Buffer_();
-  const boneIndex = new Map(BONES.map(([name], k) => [name, k]));
-  const names = Object.keys(materials);
+/**
+ * `meshes` is a list of `{ name, parts }` (see `mesh.mjs`), `materials` a list of `{ name, gltf, uv }`
+ * with the parts' material names it paints, `images` a map of PNG files.
+ */
+export function write({ meshes, materials, images, bones, humanoid, morphs, expressions, springs, colliders, lookAt, meta }) {
+  const binary = new Binary();
+  const boneIndex = new Map(bones.map(([name], k) => [name, k]));
+  const place = new Map(bones.map(([name, , point]) => [name, point]));
 
-  const skinned = (part) => {
+  const skinned = (parts) => {
     const joints = [];
     const weights = [];
-    for (const position of part.positions) {
-      const four = part.bones(position).sort((a, b) => b[1] - a[1]).slice(0, 4);
-      const sum = four.reduce((total, [, weight]) => total + weight, 0);
-      while (four.length < 4) four.push([four[0][0], 0]);
-      joints.push(four.map(([name, weight]) => (weight > 0 ? boneIndex.get(name) : 0)));
-      const bytes = four.map(([, weight]) => Math.round((weight / sum) * 255));
-      bytes[0] += 255 - bytes.reduce((total, byte) => total + byte, 0);
-      weights.push(bytes);
+    for (const part of parts) {
+      for (const position of part.positions) {
+        const four = shares(part.bones(position));
+        joints.push(four.map(([name, weight]) => (weight > 0 ? boneIndex.get(name) : 0)));
+        weights.push(four.map(([, weight]) => weight));
+      }
     }
     return { joints, weights };
   };
 
-  const primitive = (group, morphs) => {
-    const base = { positions: [], normals: [], joints: [], weights: [], indices: [], morphs: MORPHS.map(() => []) };
-    for (const part of group) {
+  const primitive = (parts, material) => {
+    const base = { positions: [], normals: [], uvs: [], indices: [] };
+    const moved = parts.some((part) => part.morphs);
+    const deltas = morphs.map(() => []);
+    const turned = morphs.map(() => []);
+    for (const part of parts) {
+      part.finish();
       const first = base.positions.length;
       base.positions.push(...part.positions);
-      base.normals.push(...(part.normals ?? part.smoothNormals()));
+      base.normals.push(...part.normals);
+      base.uvs.push(...part.uvs.map((uv) => material.uv(part.material, uv)));
       base.indices.push(...part.indices.map((index) => index + first));
-      const { joints, weights } = skinned(part);
-      base.joints.push(...joints);
-      base.weights.push(...weights);
-      if (morphs) part.morphs.forEach((deltas, k) => base.morphs[k].push(...deltas));
+      if (moved) {
+        const none = part.positions.map(() => [0, 0, 0]);
+        morphs.forEach((_, k) => {
+          deltas[k].push(...(part.morphs?.[k] ?? none));
+          turned[k].push(...(part.morphNormals?.[k] ?? none));
+        });
+      }
     }
-    const attributes = {
-      POSITION: buffer.put(base.positions, "VEC3", FLOAT, { target: 34962, bounds: true }),
-      NORMAL: buffer.put(base.normals.map((n) => n.map((x) => Math.round(x * 1e3) / 1e3)), "VEC3", FLOAT, { target: 34962 }),
-      JOINTS_0: buffer.put(base.joints, "VEC4", UBYTE, { target: 34962 }),
-      WEIGHTS_0: buffer.put(base.weights, "VEC4", UBYTE, { target: 34962, normalized: true }),
-    };
+    const { joints, weights } = skinned(parts);
+    const target = 34962;
     return {
-      attributes,
-      indices: buffer.put(base.indices, "SCALAR", USHORT, { target: 34963 }),
-      material: names.indexOf(group[0].material),
-      ...(morphs ? { targets: base.morphs.map((deltas) => ({ POSITION: buffer.put(deltas, "VEC3", FLOAT, { target: 34962, bounds: true }) })) } : {}),
+      attributes: {
+        POSITION: binary.put(base.positions, "VEC3", FLOAT, { target, bounds: true }),
+        NORMAL: binary.put(base.normals, "VEC3", FLOAT, { target, unit: 1e3 }),
+        TEXCOORD_0: binary.put(base.uvs, "VEC2", FLOAT, { target }),
+        JOINTS_0: binary.put(joints, "VEC4", UBYTE, { target }),
+        WEIGHTS_0: binary.put(weights, "VEC4", UBYTE, { target, normalized: true }),
+      },
+      indices: binary.put(base.indices, "SCALAR", base.positions.length > 65535 ? UINT : USHORT, { target: 34963 }),
+      material: materials.indexOf(material),
+      ...(moved
+        ? { targets: morphs.map((_, k) => ({ POSITION: binary.sparse(deltas[k], { bounds: true }), NORMAL: binary.sparse(turned[k], { unit: 1e3 }) })) }
+        : {}),
     };
   };
-  const byMaterial = (all) => names.map((name) => all.filter((part) => part.material === name)).filter((group) => group.length > 0);
 
-  const meshes = [
-    { name: "Body", primitives: byMaterial(parts).map((group) => primitive(group, false)) },
-    { name: "Face", primitives: byMaterial(painted).map((group) => primitive(group, true)), weights: MORPHS.map(() => 0), extras: { targetNames: MORPHS } },
-  ];
-
-  const place = new Map(BONES.map(([name, , point]) => [name, point]));
-  const nodes = BONES.map(([name, parent, point]) => {
+  const nodes = bones.map(([name, parent, point]) => {
     const from = parent ? place.get(parent) : [0, 0, 0];
-    const children = BONES.filter(([, above]) => above === name).map(([child]) => boneIndex.get(child));
-    return { name, translation: point.map((x, k) => round(x - from[k])), ...(children.length > 0 ? { children } : {}) };
+    const children = bones.filter(([, above]) => above === name).map(([child]) => boneIndex.get(child));
+    return { name, translation: sub(point, from).map((x) => round(x)), ...(children.length > 0 ? { children } : {}) };
   });
-  const inverse = BONES.map(([, , [x, y, z]]) => [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, -x, -y, -z, 1]);
-  const skin = { joints: BONES.map((_, k) => k), skeleton: 0, inverseBindMatrices: buffer.put(inverse, "MAT4", FLOAT) };
-  const faceNode = nodes.length + 1;
-  nodes.push({ name: "Body", mesh: 0, skin: 0 }, { name: "Face", mesh: 1, skin: 0 });
+  const meshNodes = meshes.map(({ name }, k) => {
+    nodes.push({ name, mesh: k, skin: 0 });
+    return nodes.length - 1;
+  });
+  const built = meshes.map(({ name, parts }) => {
+    const primitives = materials.map((material) => [parts.filter((part) => material.paints.includes(part.material)), material]).filter(([list]) => list.length > 0);
+    const has = parts.some((part) => part.morphs);
+    return {
+      name,
+      primitives: primitives.map(([list, material]) => primitive(list, material)),
+      ...(has ? { weights: morphs.map(() => 0), extras: { targetNames: morphs } } : {}),
+    };
+  });
+  const faceNode = meshNodes[meshes.findIndex(({ parts }) => parts.some((part) => part.morphs))];
 
-  const binds = (list) => list.map((name) => ({ node: faceNode, index: MORPHS.indexOf(name), weight: 1 }));
-  const expression = (list, more = {}) => ({ morphTargetBinds: binds(list), isBinary: false, overrideBlink: "none", overrideLookAt: "none", overrideMouth: "none", ...more });
-  const preset = Object.fromEntries(MORPHS.map((name) => [name, expression([name])]));
-  preset.blink = expression(["blinkLeft", "blinkRight"], { overrideLookAt: "none" });
-  preset.neutral = expression([]);
+  const inverse = bones.map(([, , [x, y, z]]) => [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, -x, -y, -z, 1]);
+  const skin = { joints: bones.map((_, k) => k), skeleton: 0, inverseBindMatrices: binary.put(inverse, "MAT4", FLOAT) };
 
-  const humanBones = Object.fromEntries(BONES.filter(([name]) => !name.startsWith("hair")).map(([name]) => [name, { node: boneIndex.get(name) }]));
-  const range = (inputMaxValue) => ({ inputMaxValue, outputScale: 1 });
+  const expression = ({ binds, ...more }) => ({
+    morphTargetBinds: binds.map((name) => ({ node: faceNode, index: morphs.indexOf(name), weight: 1 })),
+    isBinary: false,
+    overrideBlink: "none",
+    overrideLookAt: "none",
+    overrideMouth: "none",
+    ...more,
+  });
+  const made = (list) => Object.fromEntries(Object.entries(list).map(([name, value]) => [name, expression(value)]));
+
+  const imageNames = Object.keys(images);
+  const textureIndex = (name) => ({ index: imageNames.indexOf(name) });
+  const imageList = imageNames.map((name) => ({ name, mimeType: "image/png", bufferView: binary.view(images[name]) }));
+
+  const groups = Object.keys(colliders);
+  const flatColliders = groups.flatMap((group) => colliders[group].map((collider) => ({ group, ...collider })));
+  const humanBones = Object.fromEntries(bones.slice(0, humanoid).map(([name]) => [name, { node: boneIndex.get(name) }]));
+
   const json = {
-    asset: { version: "2.0", generator: "vrm-web/scripts/make-avatar.mjs" },
+    asset: { version: "2.0", generator: "Alice, vrm-web/scripts/make-avatar.mjs" },
     extensionsUsed: ["VRMC_vrm", "VRMC_materials_mtoon", "VRMC_springBone", "KHR_materials_unlit"],
     scene: 0,
-    scenes: [{ nodes: [0, nodes.length - 2, nodes.length - 1] }],
+    scenes: [{ nodes: [0, ...meshNodes] }],
     nodes,
-    meshes,
+    meshes: built,
     skins: [skin],
-    materials: names.map((name) => material(name, materials[name])),
-    accessors: buffer.accessors,
-    bufferViews: buffer.views,
-    buffers: [{ byteLength: buffer.length }],
+    samplers: [
+      // No smaller versions of the pictures: their cells would run together, and drawing in software is faster.
+      { magFilter: 9729, minFilter: 9729, wrapS: 33071, wrapT: 33071 },
+    ],
+    images: imageList,
+    textures: imageNames.map((name, k) => ({ name, source: k, sampler: 0 })),
+    materials: materials.map(({ gltf }) => gltf(textureIndex)),
+    accessors: binary.accessors,
+    bufferViews: binary.views,
+    buffers: [{ byteLength: binary.length }],
     extensions: {
       VRMC_vrm: {
         specVersion: "1.0",
         meta,
         humanoid: { humanBones },
-        firstPerson: { meshAnnotations: [{ node: faceNode, type: "auto" }] },
-        lookAt: {
-          offsetFromHeadBone: [0, 0.1, 0.08],
-          type: "expression",
-          rangeMapHorizontalInner: range(35),
-          rangeMapHorizontalOuter: range(35),
-          rangeMapVerticalDown: range(30),
-          rangeMapVerticalUp: range(30),
-        },
-        expressions: { preset },
+        firstPerson: { meshAnnotations: meshNodes.map((node) => ({ node, type: "auto" })) },
+        lookAt,
+        expressions: { preset: made(expressions.preset), custom: made(expressions.custom) },
       },
       VRMC_springBone: {
         specVersion: "1.0",
-        colliders: [
-          { node: boneIndex.get("head"), shape: { sphere: { offset: [0, 0.13, 0], radius: 0.135 } } },
-          { node: boneIndex.get("chest"), shape: { sphere: { offset: [0, 0.06, 0], radius: 0.1 } } },
-        ],
-        colliderGroups: [{ name: "body", colliders: [0, 1] }],
-        springs: CHAINS.map(([name, points]) => ({
-          name,
-          colliderGroups: [0],
-          joints: points.map((_, k) => ({ node: boneIndex.get(`${name}${k + 1}`), hitRadius: 0.012, stiffness: 1.4, gravityPower: 0.15, gravityDir: [0, -1, 0], dragForce: 0.5 })),
+        colliders: flatColliders.map(({ bone, at, radius, to }) => {
+          const local = (point) => sub(point, place.get(bone)).map((x) => round(x));
+          const node = boneIndex.get(bone);
+          return { node, shape: to ? { capsule: { offset: local(at), radius, tail: local(to) } } : { sphere: { offset: local(at), radius } } };
+        }),
+        colliderGroups: groups.map((name) => ({ name, colliders: flatColliders.flatMap(({ group }, k) => (group === name ? [k] : [])) })),
+        springs: springs.map(({ name, points, spring }) => ({
+          name: name.replace(/_$/, ""),
+          colliderGroups: spring.colliders.map((group) => groups.indexOf(group)),
+          joints: points.map((_, k) => ({
+            node: boneIndex.get(`${name}${k + 1}`),
+            hitRadius: spring.radius,
+            stiffness: spring.stiffness,
+            gravityPower: spring.gravity,
+            gravityDir: [0, -1, 0],
+            dragForce: spring.drag,
+          })),
         })),
       },
     },
   };
-  return glb(json, Buffer.concat(buffer.chunks));
+  return glb(json, Buffer.concat(binary.chunks));
+}
+
+/** The four greatest weights as bytes that sum to 255. */
+export function shares(list) {
+  const four = [...list].sort((a, b) => b[1] - a[1]).slice(0, 4);
+  const sum = four.reduce((total, [, weight]) => total + weight, 0);
+  const bytes = four.map(([name, weight]) => [name, Math.round((weight / sum) * 255)]);
+  bytes[0][1] += 255 - bytes.reduce((total, [, byte]) => total + byte, 0);
+  while (bytes.length < 4) bytes.push([bytes[0][0], 0]);
+  return bytes;
 }
 
 function glb(json, binary) {

@@ -1,0 +1,34 @@
+/** What is drawn: sets of cells. `turn` and `rise` are degrees around and above the figure. */
+
+const MOODS = ["neutral", "happy", "sad", "angry", "surprised", "relaxed", "thinking", "shy", "fearful", "disgusted", "excited", "confused", "loving"];
+const VOWELS = ["aa", "ih", "ou", "ee", "oh"];
+const face = (name, more = {}) => ({ label: name, frame: "face", face: { [name]: 1 }, ...more });
+
+const views = [0, 40, 90, 180].map((turn) => ({ turn }));
+const moods = MOODS.map((name) => face(name));
+const lids = [face("blink"), face("blinkLeft"), face("blinkRight")];
+const vowels = VOWELS.map((name) => face(name));
+const looks = [["left", [1.2, 0]], ["right", [-1.2, 0]], ["up", [0, 0.9]], ["down", [0, -0.9]]].map(([label, gaze]) => ({ label: `look ${label}`, frame: "face", gaze }));
+
+export const SETS = {
+  views: { columns: 4, size: [480, 560], cells: views },
+  moods: { columns: 5, size: [380, 380], cells: [...moods, ...lids.slice(0, 2)] },
+  vowels: { columns: 5, size: [380, 380], cells: [...vowels, ...vowels.map((cell) => ({ ...cell, face: { ...cell.face, happy: 0.7 } })), ...looks, face("blinkRight")] },
+  close: { columns: 3, size: [640, 640], cells: [0, 35, 80].map((turn) => ({ frame: "face", turn })) },
+  body: { columns: 4, size: [420, 860], cells: [...[0, 40, 180].map((turn) => ({ frame: "body", turn })), { frame: "body", rest: true }] },
+  detail: { columns: 3, size: [560, 560], cells: [{ frame: "torso" }, { frame: "torso", turn: 40 }, { frame: "hand", turn: 50 }, { frame: "feet", turn: 40 }, { frame: "torso", turn: 150 }, { frame: "hand", turn: 10 }] },
+  sheet: {
+    columns: 6,
+    size: [300, 300],
+    quality: 0.85,
+    cells: [
+      ...[0, 40, 90, 180].map((turn) => ({ frame: "body", turn })),
+      { label: "page", frame: "page" },
+      { frame: "page", turn: 35 },
+      ...moods,
+      ...lids,
+      ...vowels,
+      ...looks.slice(0, 3),
+    ],
+  },
+};
