@@ -38,6 +38,14 @@ export class Hold {
     this.#change(() => this.#by.clear());
   }
 
+  /** The page goes away: nothing that waits for an answer would be sent any more. */
+  leave(): void {
+    // Let go already, as by the blur before, or not: what is under way may be the press.
+    const waits = this.#telling;
+    this.releaseAll();
+    if (waits) this.#send(false).catch(() => undefined);
+  }
+
   #change(change: () => void): void {
     const before = this.down;
     change();

@@ -74,7 +74,7 @@ export class View {
     this.#holdByKey();
     // A page that is not looked at does not listen.
     window.addEventListener("blur", () => this.#hold.releaseAll());
-    window.addEventListener("pagehide", () => this.#hold.releaseAll());
+    window.addEventListener("pagehide", () => this.#hold.leave());
     document.addEventListener("visibilitychange", () => {
       if (document.hidden) this.#hold.releaseAll();
     });

@@ -70,6 +70,23 @@ describe("push-to-talk", () => {
     expect(sent).toEqual([true, false, false]);
   });
 
+  it("is let go by a page that goes away before its press was answered", async () => {
+    const { hold, sent, answer } = desk();
+    hold.press("pointer");
+    hold.releaseAll();
+    hold.leave();
+    expect(sent).toEqual([true, false]);
+    expect(hold.down).toBe(false);
+    const idle = desk();
+    idle.hold.leave();
+    expect(idle.sent).toEqual([]);
+    idle.hold.press("key");
+    await idle.answer();
+    idle.hold.leave();
+    expect(idle.sent).toEqual([true, false]);
+    await answer();
+  });
+
   it("can be switched by clicks alone", () => {
     const { hold, shown } = desk();
     hold.toggle("click");
