@@ -2,6 +2,7 @@
 //! the report.
 
 pub mod devices;
+pub mod endurance;
 pub mod fake_llm;
 pub mod instant;
 pub mod report;

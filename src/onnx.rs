@@ -1,7 +1,8 @@
 //! The one place that loads ONNX Runtime and opens its sessions.
 //!
 //! The library is loaded at run time from the weights folder (model `onnxruntime`) or from
-//! `ORT_DYLIB_PATH`, once for the process, before any session is made.
+//! `ORT_DYLIB_PATH`, once for the process, before any session is made. The programme forbids its
+//! telemetry before that, by `ORT_DISABLE_TELEMETRY` (see `main`).
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -43,8 +44,12 @@ fn find_and_load(home: &Home) -> anyhow::Result<(PathBuf, Environment)> {
         }
     };
     let say = || format!("ONNX Runtime at {} can't be loaded", path.display());
-    let environment =
-        ort::init_from(&path).with_context(say)?.with_name("alice").build().with_context(say)?;
+    let environment = ort::init_from(&path)
+        .with_context(say)?
+        .with_name("alice")
+        .with_telemetry(false)
+        .build()
+        .with_context(say)?;
     Ok((path, environment))
 }
 

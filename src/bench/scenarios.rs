@@ -9,6 +9,7 @@ use crate::app::engines::{self, Hearing};
 use crate::config::{Home, Settings};
 use crate::kernel::load::CoreLoad;
 
+use super::endurance;
 use super::fake_llm::{Act, FakeLlm, Pace};
 use super::instant::Instant;
 use super::report::{Report, Row, Usage};
@@ -17,7 +18,7 @@ use super::talk::{self, Bars, QUESTIONS, Stage, Talk};
 use super::viewers;
 
 /// Every benchmark, in the order in which `alice bench` runs them.
-pub const NAMES: [&str; 9] = [
+pub const NAMES: [&str; 10] = [
     "overhead",
     "paced-piper",
     "paced-piper-plain",
@@ -27,6 +28,7 @@ pub const NAMES: [&str; 9] = [
     "barge-in",
     "idle",
     "viewers",
+    "endurance",
 ];
 
 /// A spoken answer that opens with a word and a comma, as the persona asks for.
@@ -69,6 +71,7 @@ pub async fn run(name: &str, home: &Home, options: Options) -> anyhow::Result<Re
         "barge-in" => barge_in(home, options).await,
         "idle" => idle(home, options).await,
         "viewers" => viewers::run().await,
+        "endurance" => endurance::run().await,
         other => anyhow::bail!("there is no benchmark `{other}`: choose from {}", NAMES.join(", ")),
     }
 }
@@ -199,7 +202,8 @@ async fn idle(_home: &Home, options: Options) -> anyhow::Result<Report> {
     let server = FakeLlm::start(PACE, [Act::Reply(ANSWER.into())]).await?;
     let talk = Talk { settings: on_server(&server), model: None, tts: None, hearing: None };
     let stage = Stage::start(talk).await?;
-    tokio::time::sleep(Duration::from_secs(5)).await;
+    // Until the voice has given back what its first word took.
+    tokio::time::sleep(Duration::from_secs(13)).await;
     let (before, begun) = (Usage::now(), WallInstant::now());
     tokio::time::sleep(Duration::from_secs(options.seconds)).await;
     let after = Usage::now();
@@ -218,7 +222,11 @@ async fn idle(_home: &Home, options: Options) -> anyhow::Result<Report> {
         wall_s,
         rss_mb: after.rss_mb,
         load_1m: (before.load_1m, after.load_1m),
-        notes: vec!["a quiet room, all engines but the language model loaded".into()],
+        notes: vec![
+            "a quiet room, all engines but the language model loaded; a scripted microphone and \
+             speaker: the threads of real devices are not in it"
+                .into(),
+        ],
     })
 }
 

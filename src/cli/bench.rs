@@ -12,7 +12,7 @@ use super::Context;
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Which: overhead, paced-piper, paced-piper-plain, paced-kokoro, paced-kokoro-plain, embedded,
-    /// barge-in, idle, viewers [default: all]
+    /// barge-in, idle, viewers, endurance [default: all]
     names: Vec<String>,
     /// Turns to measure in each
     #[arg(long, default_value_t = 20)]

@@ -5,6 +5,9 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use ndarray::{Array1, Array2};
@@ -36,6 +39,9 @@ const GAIN: f32 = 0.9;
 /// Silence between two sentences, ms.
 const SENTENCE_MS: f64 = 180.0;
 
+/// Silence after which the memory of the last answers is given back.
+const REST: Duration = Duration::from_secs(10);
+
 /// What is read of the voice's `.onnx.json`.
 #[derive(serde::Deserialize)]
 struct Config {
@@ -58,7 +64,9 @@ struct Inference {
 
 /// The English Piper voice.
 pub struct Piper {
-    model: SpeechModel,
+    model: Arc<SpeechModel>,
+    /// Told of each run; dropped with the voice, which ends the thread that tidies up.
+    used: mpsc::Sender<()>,
     config: Config,
     espeak: Espeak,
     speed: f32,
@@ -76,7 +84,11 @@ impl Piper {
         let config = read_config(&models::locate(home, MODEL, &format!("{VOICE}.onnx.json"))?)?;
         let espeak = Espeak::start("en-us")?;
         let model = SpeechModel::new(onnx::open_with_outputs(home, &model, threads, &[DURATIONS])?);
-        let piper = Self { model, config, espeak, speed: speed.clamp(0.5, 2.0), load };
+        let model = Arc::new(model);
+        let (used, uses) = mpsc::channel();
+        let resting = Arc::downgrade(&model);
+        std::thread::Builder::new().name("tts-rest".into()).spawn(move || tidy(&uses, &resting))?;
+        let piper = Self { model, used, config, espeak, speed: speed.clamp(0.5, 2.0), load };
         piper.synthesize("Hello there, how are you?", &CancellationToken::new())?;
         Ok(piper)
     }
@@ -98,6 +110,28 @@ impl Piper {
         ids.extend_from_slice(id('$').unwrap_or(&[2]));
         (ids, places)
     }
+}
+
+/// Gives the model's memory back each time that it has rested for a while.
+fn tidy(uses: &Receiver<()>, model: &Weak<SpeechModel>) {
+    while uses.recv().is_ok() {
+        while uses.recv_timeout(REST).is_ok() {}
+        let Some(model) = model.upgrade() else { return };
+        if let Err(error) = whisper(&model) {
+            tracing::debug!(%error, "the voice's memory is not given back");
+        }
+    }
+}
+
+/// The shortest run there is: the marks of begin and end that every Piper voice has.
+fn whisper(model: &SpeechModel) -> anyhow::Result<()> {
+    let ids = Array2::from_shape_vec((1, 5), vec![1_i64, 0, 3, 0, 2])?;
+    let (length, scales) = (Array1::from(vec![5_i64]), Array1::from(vec![0.0_f32, 1.0, 0.0]));
+    model.give_back_memory(ort::inputs! {
+        "input" => TensorRef::from_array_view(&ids)?,
+        "input_lengths" => TensorRef::from_array_view(&length)?,
+        "scales" => TensorRef::from_array_view(&scales)?,
+    })
 }
 
 fn read_config(path: &Path) -> anyhow::Result<Config> {
@@ -129,6 +163,8 @@ impl Tts for Piper {
             self.config.inference.length_scale / self.speed,
             self.config.inference.noise_w,
         ]);
+        // The thread lives as long as the voice.
+        let _ = self.used.send(());
         let mut samples: Vec<f32> = Vec::new();
         let mut phones = Vec::new();
         for sentence in &sentences {

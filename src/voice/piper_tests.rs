@@ -44,3 +44,23 @@ fn a_cancelled_synthesis_ends() {
     // And the next one works.
     assert!(piper.synthesize("Hello there.", &CancellationToken::new()).is_ok());
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_rest_gives_the_memory_of_answers_back() {
+    let resident_mb = || {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.split_whitespace().next().unwrap().parse::<f64>().unwrap() / 1024.0
+    };
+    let Some(piper) = piper() else { return };
+    let text =
+        "This is one long sentence, which goes on and on, so that the model takes much memory.";
+    piper.synthesize(text, &CancellationToken::new()).unwrap();
+    let before = resident_mb();
+    whisper(&piper.model).unwrap();
+    let after = resident_mb();
+    assert!(before - after > 40.0, "{before:.0} MB, then {after:.0} MB");
+    // And it still speaks.
+    assert!(piper.synthesize("Hello there.", &CancellationToken::new()).is_ok());
+}
