@@ -34,7 +34,7 @@ async function load(url) {
 const FRAME = {
   /** As the page frames it. */
   page: (head, tall) => ({ target: [0, head.y - tall * 0.02, 0], from: head.y + tall * 0.2, high: 3.1 * tall }),
-  face: (head, tall) => ({ target: [0, head.y + tall * 0.4, 0], from: head.y + tall * 0.42, high: 1.25 * tall }),
+  face: (head, tall) => ({ target: [0, head.y + tall * 0.42, 0], from: head.y + tall * 0.44, high: 1.4 * tall }),
   body: (head, tall, top) => ({ target: [0, top / 2, 0], from: top * 0.55, high: top * 1.08 }),
   torso: (head, tall) => ({ target: [0, head.y - tall * 0.55, 0], from: head.y - tall * 0.3, high: 1.5 * tall }),
   hand: (head, tall, top) => ({ target: [top * 0.18, top * 0.48, 0], from: top * 0.5, high: top * 0.17 }),

@@ -17,6 +17,16 @@ export const SETS = {
   close: { columns: 3, size: [640, 640], cells: [0, 35, 80].map((turn) => ({ frame: "face", turn })) },
   body: { columns: 4, size: [420, 860], cells: [...[0, 40, 180].map((turn) => ({ frame: "body", turn })), { frame: "body", rest: true }] },
   detail: { columns: 3, size: [560, 560], cells: [{ frame: "torso" }, { frame: "torso", turn: 40 }, { frame: "hand", turn: 50 }, { frame: "feet", turn: 40 }, { frame: "torso", turn: 150 }, { frame: "hand", turn: 10 }] },
+  bent: {
+    columns: 4,
+    size: [420, 620],
+    cells: [
+      { turn: 15, bones: { head: [0, 0.6, 0.15], neck: [0, 0.3, 0] } },
+      { turn: 30, bones: { spine: [0.3, 0, 0], chest: [0.25, 0, 0], head: [0.2, 0, 0] } },
+      { turn: 10, bones: { rightUpperArm: [0, 0, -0.9], rightLowerArm: [0, 0.2, -1.5], leftUpperArm: [0, -0.6, -1.1], leftLowerArm: [0, -2, 0] } },
+      { frame: "body", turn: 40, bones: { leftUpperLeg: [-1.2, 0, 0], leftLowerLeg: [1.3, 0, 0], rightUpperLeg: [0.3, 0, 0], rightLowerLeg: [0.5, 0, 0] } },
+    ],
+  },
   sheet: {
     columns: 6,
     size: [300, 300],

@@ -280,12 +280,12 @@ function eye(side) {
       const on = Math.min(s, 1);
       const beyond = Math.max(0, s - 1) / 0.22;
       const points = 0.0013 * bell((s - 0.72) / 0.045) + 0.0019 * bell((s - 0.95) / 0.05);
-      const thick = (lerp(0.0004, 0.0058, smooth(-1, 0.25, s)) + points) * (1 - beyond ** 1.4);
+      const thick = (lerp(0.0005, 0.007, smooth(-1, 0.2, s)) + points) * (1 - beyond ** 1.4);
       const open = 1 - clamp(lidsOf(pose).top);
       const y = upper(on, pose) + beyond * lerp(-0.0012, 0.0042, open) - 0.0005;
       const x = EYE.x + EYE.w * on + beyond * 0.0058;
       const off = [0.0002, 0.0024, 0.0022, 0.0004][Math.round(v * 3)];
-      return skin(side * x, y + thick * (1 - v), pose, off * (1 - 0.6 * beyond));
+      return skin(side * x, y + thick * (1 - v), pose, off * (1 - 0.6 * beyond) * lerp(0.25, 1, smooth(-1, 0, s)));
     }),
     stroke("lashSoft", 14, side, (u, pose) => {
       const s = lerp(0.05, 1.02, u);
@@ -294,14 +294,14 @@ function eye(side) {
     stroke("crease", 16, side, (u, pose) => {
       const s = lerp(-0.62, 0.92, u);
       const rest = EYE.y + lid("upper", s, AT_REST[name].lids);
-      return [EYE.x + EYE.w * s, rest + 0.0072 + 0.55 * (upper(s, pose) - rest), 0.0006 * sin(u * PI) ** 0.7];
+      return [EYE.x + EYE.w * s, rest + 0.0086 + 0.55 * (upper(s, pose) - rest), 0.0006 * sin(u * PI) ** 0.7];
     }, 0.0004, 0.0002),
     stroke("brow", 16, side, (u, pose) => {
       const { y, tilt, bend, near } = browOf(pose);
       const inner = 1 - u;
       const x = EYE.x + lerp(-0.0222, 0.0235, u) - near * inner;
       const rest = 0.0345 + 0.0052 * sin(PI * (u * 0.85 + 0.06)) - 0.0022 * u;
-      return [x, EYE.y + rest + y + tilt * (inner - 0.42) + bend * sin(PI * u), 0.0026 * (0.45 + 0.55 * smooth(0, 0.2, u)) * (1 - u ** 3.2) + 0.0002];
+      return [x, EYE.y + rest + y + tilt * (inner - 0.42) + bend * sin(PI * u), 0.0031 * (0.45 + 0.55 * smooth(0, 0.2, u)) * (1 - u ** 3.2) + 0.0002];
     }, 0.0016, 0.0006),
     decal("blush", side, [0.061, 0.045], [0.023, 0.014], (pose) => pose.blush),
   ];

@@ -114,7 +114,7 @@ function sideLocks() {
     const way = path(SIDE_POINTS);
     const points = [onHair(0.85, 1.12, 0.002), onHair(0.4, 1.27, 0.005), ...[0, 0.25, 0.5, 0.75, 1].map((t) => {
       const [x, y, z] = way(t * length);
-      return [x + out + 0.004 * sin(t * 5 + shift) + curl * t * t, y, z + shift * 0.014 * (1 - 0.4 * t)];
+      return [x + out + 0.006 * sin(t * 6 + shift) * (0.3 + t) + curl * t * t, y, z + shift * 0.014 * (1 - 0.4 * t)];
     })];
     return strand(points, { width, thick: 0.0105, rows: 16, root: 0.5, fat: 0.3, tip: 1.5, from: [0, 0.127, 0.0] });
   };
@@ -201,7 +201,7 @@ function band() {
 /** A bow of two loops, two tails and a knot around 0, as wide as 2, facing +z. */
 export function bow({ tails = 0.9, loops = 1 } = {}) {
   const loop = (side) =>
-    Mesh.grid(8, 10, true, (v, u) => {
+    Mesh.grid(8, 14, true, (v, u) => {
       const t = v;
       const high = lerp(0.16, 0.46, smooth(0, 0.75, t)) * arch(lerp(0, 1, t), 6, 0.4) + 0.01;
       const angle = u * 2 * PI;
@@ -229,10 +229,11 @@ export function hair() {
   const { sheet, strands } = longHair();
   const side = sideLocks();
   const ribbon = bow({ tails: 0.8 });
-  const placed = [...ribbon.loops, ...ribbon.tails, ribbon.knot].map((mesh) => {
+  const placed = [...ribbon.loops, ...ribbon.tails, ribbon.knot].map((mesh, k, list) => {
     const center = onHair(PI / 2 - 0.6, PI / 2 - 0.16, 0.026);
     const lean = -0.5;
     const yaw = 0.35;
+    mesh.material = k === list.length - 1 ? "trim" : "navy";
     return mesh.map(([x, y, z]) => {
       const [px, py, pz] = scale([x, y, z], 0.05);
       const [ax, ay] = [px * cos(lean) - py * sin(lean), px * sin(lean) + py * cos(lean)];
@@ -249,7 +250,7 @@ export function hair() {
     cap().with("hair", only("head")),
     sheet.flip().with("hairInside", inHead(backBones)),
     band().with("navy", only("head")),
-    ...placed.map((mesh) => mesh.with("navy", only("head"))),
+    ...placed.map((mesh) => mesh.with(mesh.material, only("head"))),
   ];
   return parts.map((mesh) => mesh.map(fromHead));
 }

@@ -50,7 +50,7 @@ export const MORPHS = {
     lids: { top: 0.22, bottom: 0.06, slant: -0.0075 },
     brow: { y: 0.002, tilt: 0.0122, near: 0.003 },
     iris: { dy: -0.0028 },
-    mouth: { w: 0.0108, corner: -0.0052, y: 0.0008 },
+    mouth: { w: 0.0122, corner: -0.0064, y: 0.001 },
   },
   relaxed: {
     lids: { top: 0.54, bottom: 0.14, arc: 0.004, slant: -0.0016 },
@@ -62,7 +62,7 @@ export const MORPHS = {
     lids: { wide: 0.0046, bottom: -0.1 },
     brow: { y: 0.0098, bend: 0.0025 },
     iris: { size: 0.84 },
-    mouth: { w: 0.0078, up: 0.005, down: 0.0085, corner: -0.001, jaw: 0.004, teeth: 0.0012 },
+    mouth: { w: 0.0092, up: 0.0055, down: 0.0105, corner: -0.001, jaw: 0.004, teeth: 0.0012 },
   },
   thinking: {
     lids: { top: 0.16, bottom: 0.1 },
@@ -76,7 +76,7 @@ export const MORPHS = {
     lids: { top: 0.26, bottom: 0.12, slant: -0.003 },
     iris: { dx: -0.0062, dy: -0.0052 },
     brow: { y: 0.003, tilt: 0.0088 },
-    mouth: { w: 0.0106, corner: 0.0012, wave: 0.0016 },
+    mouth: { w: 0.012, corner: 0.0016, wave: 0.0018 },
     blush: 1,
   },
   fearful: {

@@ -1,4 +1,4 @@
-/** The outfit: a sky-blue dress with a white sailor collar, puff sleeves, belt and bow, stockings and shoes. */
+/** The outfit: a sky-blue dress with a white sailor collar, puff sleeves with white cuffs, belt and bow, stockings and shoes. */
 import { add, arch, bell, clamp, curve, lerp, norm, path, smooth, sub } from "./math.mjs";
 import { ellipsoid, loft, Mesh, tube } from "./mesh.mjs";
 import { arm, ARM_Y, foot, leg, LEG, trunk } from "./body.mjs";
@@ -177,7 +177,7 @@ const along3 = () => [["spine", 0.5], ["hips", 0.5]];
 // ---- sleeves -------------------------------------------------------------------------------------
 
 function sleeves() {
-  const r = curve([[0.07, 0.036], [0.09, 0.052], [0.12, 0.0605], [0.155, 0.0575], [0.185, 0.045], [0.2, 0.0365]]);
+  const r = curve([[0.07, 0.025], [0.088, 0.038], [0.115, 0.0545], [0.145, 0.059], [0.175, 0.051], [0.2, 0.0365]]);
   const puff = Mesh.grid(10, 30, true, (v, u) => {
     const x = lerp(0.07, 0.2, v);
     const angle = u * 2 * PI;
@@ -186,7 +186,7 @@ function sleeves() {
     return [x + 0.01 * cos(angle) * smooth(0.15, 0.07, x) * -1, ARM_Y + 0.001 + y * (y > 0 ? 0.92 : 1.02), r(x) * 0.98 * gather * sin(angle)];
   })
     .outward()
-    .with("white", arm);
+    .with("dress", arm);
   const cuff = Mesh.grid(4, 20, true, (v, u) => {
     const angle = u * 2 * PI;
     const t = lerp(-1, 1, v);
@@ -194,7 +194,7 @@ function sleeves() {
     return [0.204 + 0.0095 * t, ARM_Y + radius * cos(angle), radius * sin(angle)];
   })
     .outward()
-    .with("navy", arm);
+    .with("white", arm);
   /** A band with a frill at the wrist. */
   const wrist = Mesh.grid(4, 20, true, (v, u) => {
     const angle = u * 2 * PI;

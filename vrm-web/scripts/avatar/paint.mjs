@@ -33,10 +33,10 @@ function facePaint(u, v) {
 
 /** Hair: v from the crown to the tips, u across strands. */
 function hairPaint(u, v, shade) {
-  const streak = 0.5 + 0.28 * sin(u * 2 * PI * 9 + 1.3) + 0.22 * sin(u * 2 * PI * 23 + 4);
+  const streak = 0.5 + 0.3 * sin(u * 2 * PI * 7 + 1.3) + 0.2 * sin(u * 2 * PI * 12 + 4);
   let color = mix(P.hairRoot, P.hair, smooth(0.0, 0.2, v));
   color = mix(color, P.hairTip, smooth(0.5, 0.98, v + 0.03 * streak));
-  color = multiply(color, P.hairShade, 0.2 * streak * streak);
+  color = multiply(color, P.hairShade, 0.2 * streak * streak + 0.16 * (0.5 + 0.5 * sin(u * 2 * PI * 2)));
   // The ring of light around the crown.
   const ring = 0.148 + 0.012 * sin(u * 2 * PI * 4) + 0.016 * (streak - 0.5);
   const wide = 0.02 + 0.012 * streak;
@@ -124,7 +124,7 @@ export const HAIR = {
   size: [256, 256],
   cells: {
     hair: { at: [0, 0, 240, 256], wrap: true, lit: (u, v) => hairPaint(u, v, false), shade: (u, v) => hairPaint(u, v, true) },
-    hairInside: { at: [240, 0, 16, 256], lit: (u, v) => mix(P.hairInside.lit, P.hairTip, 0.4 * v), shade: () => P.hairInside.shade },
+    hairInside: { at: [240, 0, 16, 256], lit: (u, v) => mix(mix(P.hairInside.shade, P.hairInside.lit, 0.35 + 0.65 * smooth(0.42, 0.72, v)), P.hairTip, 0.35 * v), shade: () => P.hairInside.shade },
   },
 };
 
