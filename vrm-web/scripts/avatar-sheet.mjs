@@ -3,7 +3,7 @@
  * framing: the contact sheet `docs/avatar.jpg`, and any other set of pictures.
  *
  *   node scripts/avatar-sheet.mjs                         docs/avatar.jpg
- *   node scripts/avatar-sheet.mjs SET OUT [MODEL ...]     SET: sheet, views, moods, vowels, close, body
+ *   node scripts/avatar-sheet.mjs SET OUT [MODEL ...]     SET: one of avatar-sheet/sets.mjs
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";

@@ -27,6 +27,15 @@ export const SETS = {
       { frame: "body", turn: 40, bones: { leftUpperLeg: [-1.2, 0, 0], leftLowerLeg: [1.3, 0, 0], rightUpperLeg: [0.3, 0, 0], rightLowerLeg: [0.5, 0, 0] } },
     ],
   },
+  mixed: {
+    columns: 5,
+    size: [380, 380],
+    cells: [
+      ...["sad", "angry", "happy", "surprised", "shy"].map((name) => ({ label: `${name} + blink`, frame: "face", face: { [name]: 1, blink: 1 } })),
+      ...["sad", "relaxed", "excited", "fearful", "loving"].map((name) => ({ label: `${name} 0.5`, frame: "face", face: { [name]: 0.5 } })),
+      ...["sad", "angry", "surprised", "relaxed", "loving"].map((name) => ({ label: `${name} 0.7 + aa`, frame: "face", turn: 30, face: { [name]: 0.7, aa: 0.8 } })),
+    ],
+  },
   sheet: {
     columns: 6,
     size: [300, 300],

@@ -258,7 +258,7 @@ function eye(side) {
     disc("glint", 0.0009, 1, 16, light(-0.0068, 0.0098, [0.0064, 0.0076]), { bones: glint }),
     disc("glint", 0.0009, 1, 12, light(0.0072, -0.0098, [0.0031, 0.0036]), { bones: glint }),
     disc("glint", 0.0009, 1, 10, light(-0.0094, -0.0012, [0.0015, 0.0018]), { bones: glint }),
-    disc("glint", 0.0012, 1, 32, light(0.0058, 0.0068, [0.0086, 0.0102], (pose) => (pose.spark > 0 ? {} : { rx: 0.0001, ry: 0.0001, sunk: 0.004 })), {
+    disc("glint", 0.0012, 1, 32, light(0.0058, 0.0068, [0.0086, 0.0102], (pose) => (pose.spark > 0 ? {} : { rx: 0.0001, ry: 0.0001, sunk: 0.0016 })), {
       bones: glint,
       outline: (angle) => 0.22 + 0.78 * abs(cos(2 * angle)) ** 5,
     }),
@@ -307,12 +307,12 @@ function eye(side) {
   ];
 }
 
-/** A patch that lies under the skin until an expression lifts it out. */
+/** A patch that lies close under the skin until an expression lifts it out, soon enough to be whole at half of it. */
 function decal(material, side, [cx, cy], [rx, ry], amount) {
   return moving(material, 8, 6, (u, v, pose) => {
     const shown = amount(pose);
     const [x, y] = [side * cx + rx * lerp(-1, 1, u), cy + ry * lerp(1, -1, v)];
-    return skin(x, y, pose, lerp(-0.003, 0.0007, shown > 0 ? 1 : 0));
+    return skin(x, y, pose, shown > 0 ? 0.0004 + 0.001 * shown : -0.0006);
   });
 }
 

@@ -123,7 +123,9 @@ export const MORPHS = {
 /** How an expression lets others through: see VRM's `override…`. */
 export const OVERRIDES = {
   relaxed: { overrideBlink: "blend" },
-  happy: { overrideBlink: "none" },
+  // Lids that are drawn wide would not quite meet.
+  surprised: { overrideBlink: "blend" },
+  fearful: { overrideBlink: "blend" },
   disgusted: { overrideBlink: "blend" },
   loving: { overrideBlink: "block", overrideLookAt: "block" },
 };
