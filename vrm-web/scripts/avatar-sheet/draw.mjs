@@ -37,7 +37,7 @@ const FRAME = {
   face: (head, tall) => ({ target: [0, head.y + tall * 0.42, 0], from: head.y + tall * 0.44, high: 1.4 * tall }),
   body: (head, tall, top) => ({ target: [0, top / 2, 0], from: top * 0.55, high: top * 1.08 }),
   torso: (head, tall) => ({ target: [0, head.y - tall * 0.55, 0], from: head.y - tall * 0.3, high: 1.5 * tall }),
-  hand: (head, tall, top) => ({ target: [top * 0.18, top * 0.48, 0], from: top * 0.5, high: top * 0.17 }),
+  hand: (head, tall, top) => ({ target: [0, top * 0.45, 0.03], from: top * 0.47, high: top * 0.2 }),
   hands: (head, tall, top) => ({ target: [0, top * 0.52, 0], from: top * 0.55, high: top * 0.3 }),
   feet: (head, tall, top) => ({ target: [0, top * 0.16, 0], from: top * 0.3, high: top * 0.36 }),
 };

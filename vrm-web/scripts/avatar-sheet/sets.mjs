@@ -16,7 +16,7 @@ export const SETS = {
   vowels: { columns: 5, size: [380, 380], cells: [...vowels, ...vowels.map((cell) => ({ ...cell, face: { ...cell.face, happy: 0.7 } })), ...looks, face("blinkRight")] },
   close: { columns: 3, size: [640, 640], cells: [0, 35, 80].map((turn) => ({ frame: "face", turn })) },
   body: { columns: 4, size: [420, 860], cells: [...[0, 40, 180].map((turn) => ({ frame: "body", turn })), { frame: "body", rest: true }] },
-  detail: { columns: 3, size: [560, 560], cells: [{ frame: "torso" }, { frame: "torso", turn: 40 }, { frame: "hand", turn: 50 }, { frame: "feet", turn: 40 }, { frame: "torso", turn: 150 }, { frame: "hand", turn: 10 }] },
+  detail: { columns: 3, size: [560, 560], cells: [{ frame: "torso" }, { frame: "torso", turn: 40 }, { frame: "hand", turn: 80 }, { frame: "feet", turn: 40 }, { frame: "torso", turn: 150 }, { frame: "hand", turn: -80 }] },
   bent: {
     columns: 4,
     size: [420, 620],

@@ -9,8 +9,8 @@
 import { Mesh } from "./mesh.mjs";
 import { add, arch, bell, clamp, cross, dot, lerp, norm, scale, smooth, sub } from "./math.mjs";
 import { delaunay, inside } from "./delaunay.mjs";
-import { angleOf, CHIN, CROWN, faceDepth, faceNormal, headNormal, heightAt, LENGTH, lengthAt, onFace, onHead, widthAt } from "./headshape.mjs";
-import { EYE, eyeNormal, lid, onEye, PIVOT } from "./eyeshape.mjs";
+import { angleOf, CHIN, CROWN, faceNormal, headNormal, heightAt, LENGTH, lengthAt, onFace, onHead, widthAt } from "./headshape.mjs";
+import { EYE, eyeNormal, lid, onEye } from "./eyeshape.mjs";
 import { MORPHS, poseOf } from "./moods.mjs";
 import { HEAD, fromHead } from "./skeleton.mjs";
 
@@ -382,4 +382,3 @@ export function ears() {
   const left = ear();
   return [left, left.mirror()].map((mesh) => mesh.map(fromHead));
 }
-export { PIVOT, faceDepth };

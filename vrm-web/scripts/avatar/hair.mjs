@@ -6,13 +6,13 @@ import { add, arch, clamp, cross, curve, evenly, lerp, norm, path, random, scale
 import { Mesh } from "./mesh.mjs";
 import { BACK_ANGLES, BACK_HEIGHTS, backPoint, blend, FRINGE, fromHead, hanging, HEAD, SIDE_POINTS } from "./skeleton.mjs";
 
-const { sin, cos, abs, hypot, atan2, sqrt, PI } = Math;
+const { sin, cos, abs, atan2, sqrt, PI } = Math;
 
 const CENTER = [0, 0.127, -0.013];
 const SHELL = [0.1185, 0.1235, 0.1285];
 
 /** On the hair: `up` is the angle above the middle of the skull, `around` from the front to her left. */
-export function onHair(up, around, off = 0) {
+function onHair(up, around, off = 0) {
   const [rx, ry, rz] = SHELL.map((r) => r + off);
   return add(CENTER, [rx * cos(up) * sin(around), ry * sin(up), rz * cos(up) * cos(around)]);
 }

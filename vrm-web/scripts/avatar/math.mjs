@@ -10,8 +10,6 @@ export const smooth = (from, to, x) => {
   return t * t * (3 - 2 * t);
 };
 export const bell = (x) => Math.exp(-x * x);
-/** A power that keeps the sign. */
-export const power = (x, p) => Math.sign(x) * Math.abs(x) ** p;
 /** Half circle over −1…1, of any roundness. */
 export const arch = (s, p = 2, q = 0.5) => Math.max(0, 1 - Math.abs(s) ** p) ** q;
 

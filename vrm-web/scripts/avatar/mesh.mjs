@@ -169,7 +169,7 @@ export class Mesh {
 
 const place = (p) => p.map((x) => Math.round(x * 2e5)).join();
 
-export const otherSide = (name) =>
+const otherSide = (name) =>
   name.startsWith("left") ? `right${name.slice(4)}` : name.startsWith("right") ? `left${name.slice(5)}` : name.replace(/(Left|Right)/, (side) => (side === "Left" ? "Right" : "Left"));
 
 /**
@@ -193,19 +193,5 @@ export function ellipsoid(center, radii, rows = 12, columns = 16) {
   return Mesh.grid(rows, columns, true, (v, u) => {
     const [down, around] = [v * PI, u * 2 * PI];
     return add(center, [radii[0] * sin(down) * sin(around), radii[1] * cos(down), radii[2] * sin(down) * cos(around)]);
-  });
-}
-
-/** Rings around the y axis from the top down: `at(v)` gives `{ y, rx, front, back, z, n }`. */
-export function loft(rows, columns, at, wave = () => 1) {
-  return Mesh.grid(rows, columns, true, (v, u) => {
-    const { y, rx, front, back = front, z = 0, n = 2 } = at(v);
-    const angle = u * 2 * PI;
-    const w = wave(v, angle);
-    const [s, c] = [sin(angle), cos(angle)];
-    const p = 2 / n;
-    const x = rx * w * Math.sign(s) * Math.abs(s) ** p;
-    const deep = (c > 0 ? front : back) * w * Math.sign(c) * Math.abs(c) ** p;
-    return [x, y, z + deep];
   });
 }

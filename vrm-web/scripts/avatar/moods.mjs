@@ -7,7 +7,7 @@
  * her left), made larger by `size`. `left`/`right` change one eye or brow only.
  */
 
-export const REST = {
+const REST = {
   lids: { top: 0, bottom: 0, arc: -0.0125, slant: 0, wide: 0, smile: 0 },
   brow: { y: 0, tilt: 0, bend: 0, near: 0 },
   iris: { dx: 0, dy: 0, size: 1 },

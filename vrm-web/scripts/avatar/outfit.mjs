@@ -1,9 +1,9 @@
 /** The outfit: a sky-blue dress with a white sailor collar, puff sleeves with white cuffs, belt and bow, stockings and shoes. */
-import { add, arch, bell, clamp, curve, lerp, norm, path, smooth, sub } from "./math.mjs";
-import { ellipsoid, loft, Mesh, tube } from "./mesh.mjs";
+import { add, bell, curve, lerp, path, smooth } from "./math.mjs";
+import { ellipsoid, Mesh, tube } from "./mesh.mjs";
 import { arm, ARM_Y, foot, leg, LEG, trunk } from "./body.mjs";
 import { bow } from "./hair.mjs";
-import { along, blend, hanging, SKIRT, skirtRadius } from "./skeleton.mjs";
+import { blend, hanging, SKIRT, skirtRadius } from "./skeleton.mjs";
 
 const { sin, cos, abs, atan2, hypot, PI, sqrt } = Math;
 
@@ -55,11 +55,11 @@ function belt() {
 }
 
 const PLEATS = 18;
-/** Pleats: one side long, the other short, deeper toward the hem. */
+/** Pleats: one side longer than the other, deeper toward the hem. */
 const pleat = (angle, v) => {
   const t = (((angle / (2 * PI)) * PLEATS) % 1 + 1) % 1;
-  const saw = t < 0.78 ? t / 0.78 : (1 - t) / 0.22;
-  return 1 + (0.062 * saw - 0.036) * smooth(0.02, 0.75, v);
+  const saw = t < 0.62 ? t / 0.62 : (1 - t) / 0.38;
+  return 1 + (0.056 * saw - 0.032) * smooth(0.02, 0.75, v);
 };
 const skirtBones = ([x, y, z]) => {
   const turn = ((atan2(x, z) / (2 * PI)) * SKIRT.chains + SKIRT.chains) % SKIRT.chains;
@@ -69,7 +69,8 @@ const skirtBones = ([x, y, z]) => {
   return blend([chain(k), 1 - soft], [chain(k + 1), soft]);
 };
 
-function skirtAt(v, angle, inner = 0, y = lerp(SKIRT.top, SKIRT.bottom, v)) {
+function skirtAt(v, angle, inner = 0) {
+  const y = lerp(SKIRT.top, SKIRT.bottom, v);
   const [sx, sz] = skirtRadius(y);
   const w = pleat(angle, v);
   return [(sx * w - inner) * sin(angle), y, (sz * w - inner) * cos(angle)];
@@ -82,7 +83,12 @@ function skirt() {
   const hem = Mesh.grid(1, columns, true, (v, u) => skirtAt(1, u * 2 * PI, 0.004 * v))
     .uv(([u]) => [u, 0.99])
     .with("skirt", skirtBones);
-  const lining = Mesh.grid(4, columns / 2, true, (v, u) => skirtAt(lerp(0.25, 1, v), u * 2 * PI, 0.004))
+  const lining = Mesh.grid(4, 36, true, (v, u) => {
+    // Inside the deepest folds.
+    const y = lerp(SKIRT.top, SKIRT.bottom, lerp(0.25, 1, v));
+    const [sx, sz] = skirtRadius(y).map((r) => r * 0.962 - 0.002);
+    return [sx * sin(u * 2 * PI), y, sz * cos(u * 2 * PI)];
+  })
     .flip()
     .with("lining", skirtBones);
   /** White frills that look out beneath. */
@@ -112,7 +118,7 @@ function collarAt(angle, t, off) {
   const start = 1.186 - 0.016 * smooth(0.7, 0, away);
   const y = lerp(start, low, t ** 1.15);
   const narrow = 1 - 0.42 * ahead * t;
-  const place = onTrunk(angle * 1, Math.min(y, 1.181), off + 0.004 * sin(t * PI) + 0.003 * t);
+  const place = onTrunk(angle, Math.min(y, 1.181), off + 0.004 * sin(t * PI) + 0.003 * t);
   const stand = y > 1.181 ? (y - 1.181) * 0.25 : 0;
   return [place[0] * narrow + stand * sin(angle), y, place[2] + stand * cos(angle)];
 }
@@ -132,7 +138,6 @@ function tie() {
   const put = (mesh) => mesh.map(([x, y, z]) => add([0, 1.103, 0.088], [x * 0.044, y * 0.05, z * 0.036 + 0.004 * abs(x)])).with("navy", only("upperChest"));
   const tail = (side) =>
     tube(path([[0.004 * side, 1.1, 0.089], [0.02 * side, 1.062, 0.1], [0.031 * side, 1.02, 0.1], [0.036 * side, 0.995, 0.097]]), (v) => [lerp(0.008, 0.017, v), 0.0022 * (v > 0.97 ? 0.3 : 1)], { rows: 9, columns: 8, side: () => [1, 0.25 * side, 0] })
-      .map(([x, y, z]) => [x, y, z])
       .with("navy", ([, y]) => hanging("upperChest", side > 0 ? "tieLeft_" : "tieRight_", [-1.09, -1.055], 0.02)(-y));
   return [...loops.map(put), put(knot), tail(1), tail(-1), brooch([0, 1.103, 0.0965], 0.0105, "upperChest")];
 }
@@ -170,9 +175,9 @@ function backBow() {
       "navy",
       ([, y]) => hanging("hips", side > 0 ? "bowLeft_" : "bowRight_", [-0.885, -0.8], 0.04)(-y),
     );
-  return [...[...loops, knot].map((mesh) => put(mesh).outward().with("navy", along3)), tail(1), tail(-1)];
+  const waist = () => [["spine", 0.5], ["hips", 0.5]];
+  return [...[...loops, knot].map((mesh) => put(mesh).outward().with("navy", waist)), tail(1), tail(-1)];
 }
-const along3 = () => [["spine", 0.5], ["hips", 0.5]];
 
 // ---- sleeves -------------------------------------------------------------------------------------
 
@@ -235,7 +240,7 @@ function stockings() {
 }
 
 function shoes() {
-  const outline = (angle, y) => {
+  const outline = (angle) => {
     const [s, c] = [sin(angle), cos(angle)];
     const toe = c > 0 ? 1 : 0;
     const wide = 0.036 + 0.002 * c;
@@ -252,16 +257,13 @@ function shoes() {
     const y = 0.016 + (high - 0.016) * sin((v * PI) / 2);
     return [0.0635 + x * lerp(0.12, 1, close), y, 0.006 + z * lerp(0.1, 1, close) - 0.01 * v];
   });
-  const sole = loft(5, 20, (v) => {
-    const y = [0.0195, 0.017, 0.004, 0.0005, 0.0005][Math.min(4, Math.round(v * 5))] ?? 0;
-    return { y, rx: 1, front: 1 };
-  });
-  sole.positions = Mesh.grid(5, 20, true, (v, u) => {
+  /** Height and size of the sole's rings, from the rim to the middle beneath. */
+  const rings = [[0.0205, 0.97], [0.0195, 1.05], [0.006, 1.05], [0.0005, 1.01], [0.0005, 0.5], [0.0005, 0]];
+  const sole = Mesh.grid(rings.length - 1, 20, true, (v, u) => {
     const [x, z] = outline(u * 2 * PI);
-    const k = Math.round(v * 5);
-    const [y, size] = [[0.0205, 0.97], [0.0195, 1.05], [0.006, 1.05], [0.0005, 1.01], [0.0005, 0.5], [0.0005, 0]][k];
+    const [y, size] = rings[Math.round(v * (rings.length - 1))];
     return [0.0635 + x * size, y, 0.006 + z * size];
-  }).positions;
+  });
   const strap = Mesh.grid(14, 6, true, (v, u) => {
     const around = lerp(-1.9, 1.9, v);
     const angle = u * 2 * PI;

@@ -1,7 +1,7 @@
 /** Textures, painted by code: `[r, g, b(, a)]` for each place, u to the right and v downwards. */
 import { bell, clamp, lerp, mix, smooth } from "./math.mjs";
-import { PALETTE as P } from "./palette.mjs";
 import { EYE } from "./eyeshape.mjs";
+import { PALETTE as P } from "./palette.mjs";
 import { picture } from "./png.mjs";
 
 const { abs, sin, cos, hypot, atan2, PI } = Math;

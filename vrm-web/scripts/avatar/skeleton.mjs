@@ -61,7 +61,7 @@ const HAIR = { stiffness: 1.5, gravity: 0.25, drag: 0.45, radius: 0.018, collide
 export const BACK_ANGLES = [1.95, 2.55, PI, 2 * PI - 2.55, 2 * PI - 1.95];
 export const BACK_HEIGHTS = [0.075, -0.02, -0.12, -0.225, -0.33];
 /** How far from the middle long hair hangs at a height of the head's own. */
-export const backRadius = (y) => {
+const backRadius = (y) => {
   const down = smooth(0.12, -0.3, y);
   return [0.128 + 0.012 * sin(down * PI), 0.142 - 0.035 * smooth(0.02, -0.12, y) + 0.05 * smooth(-0.1, -0.33, y)];
 };
