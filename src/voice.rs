@@ -30,6 +30,8 @@ mod tags;
 #[cfg(test)]
 mod testing;
 mod visemes;
+mod zh;
+mod zh_numbers;
 
 use tokio_util::sync::CancellationToken;
 

@@ -123,7 +123,7 @@ impl Tts for FailOver {
             Ok(made) => {
                 if !self.standing_in.swap(true, Ordering::Relaxed) {
                     tracing::warn!(
-                        "{} failed ({why:#}); {} speaks",
+                        "{} does not speak this ({why:#}); {} does",
                         self.first.name(),
                         second.name()
                     );

@@ -145,11 +145,9 @@ impl Tts for Piper {
     }
 
     fn synthesize(&self, spoken: &str, cancel: &CancellationToken) -> anyhow::Result<Utterance> {
-        if !script::is_latin(spoken) {
-            bail!(
-                "this voice speaks English only: for Chinese set `voice.engine` to `kokoro` and \
-                 `voice.kokoro_voice` to `zf_xiaoxiao`"
-            );
+        let written = script::language(spoken);
+        if written != script::Language::English {
+            bail!(written.refusal());
         }
         let _running = self.load.enter();
         let sentences = with_espeak(&self.espeak, &numbers::say(spoken))?;

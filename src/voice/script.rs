@@ -37,9 +37,47 @@ pub(super) fn of(c: char) -> Option<Script> {
     })
 }
 
-/// Whether every letter is Latin (a text without any letter is).
-pub(super) fn is_latin(text: &str) -> bool {
-    text.chars().filter_map(of).all(|script| script == Script::Latin)
+/// What a text is written in, as far as voices are concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Language {
+    /// Latin letters only, or none.
+    English,
+    /// Han, with Latin words and a few letters of other scripts in it.
+    Chinese,
+    /// Any kana: its Han are not read as in Chinese.
+    Japanese,
+    /// Another script.
+    Other,
+}
+
+impl Language {
+    /// Why a text that no voice here reads is not spoken.
+    pub(super) fn refusal(self) -> &'static str {
+        match self {
+            Self::English => "this voice does not speak English",
+            Self::Chinese => "Chinese is spoken by Kokoro: run `alice models pull kokoro`",
+            Self::Japanese => {
+                "Japanese is not spoken, only shown: nothing here reads its characters"
+            }
+            Self::Other => "only English and Chinese are spoken: another script is shown only",
+        }
+    }
+}
+
+/// Tells the language of a text from its letters. Letters of another script, up to a quarter of a
+/// Chinese text, are passed over in it.
+pub(super) fn language(text: &str) -> Language {
+    let count = |wanted| text.chars().filter_map(of).filter(|script| *script == wanted).count();
+    let (han, other) = (count(Script::Han), count(Script::Other));
+    if count(Script::Kana) > 0 {
+        Language::Japanese
+    } else if other > 0 && (han == 0 || other * 4 > han + other) {
+        Language::Other
+    } else if han > 0 {
+        Language::Chinese
+    } else {
+        Language::English
+    }
 }
 
 #[cfg(test)]
@@ -62,8 +100,24 @@ mod tests {
         ] {
             assert_eq!(of(c), want, "{c}");
         }
-        assert!(is_latin("Café 5, naïve!"));
-        assert!(!is_latin("Hello 世界"));
-        assert!(!is_latin("Привет"));
+    }
+
+    #[test]
+    fn a_language_is_told_from_its_letters() {
+        for (text, want) in [
+            ("", Language::English),
+            ("Café 5, naïve!", Language::English),
+            ("Hello 世界", Language::Chinese),
+            ("你好", Language::Chinese),
+            ("我用Rust写程序，Python也会一点", Language::Chinese),
+            ("圆周率π是多少？", Language::Chinese),
+            ("日本語を話します", Language::Japanese),
+            ("Hello コーヒー", Language::Japanese),
+            ("안녕하세요", Language::Other),
+            ("俄语的你好是Привет", Language::Other),
+            ("Привет", Language::Other),
+        ] {
+            assert_eq!(language(text), want, "{text}");
+        }
     }
 }
