@@ -9,6 +9,7 @@ pub mod echo;
 mod live_tests;
 pub mod mel;
 pub mod mic;
+pub mod mirror;
 pub mod pieces;
 pub mod remote;
 pub mod resample;

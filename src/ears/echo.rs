@@ -5,6 +5,9 @@
 //! says when the samples it hands over will sound; the microphone's frames say when they were heard;
 //! and the reference that is shown to the canceller runs a lead ahead of that. What the stamps don't
 //! know (unreported latency, the way through the room, drift) the canceller finds by itself.
+//!
+//! Where stamps go wrong faster than it can follow, [`Mirror`] sees that a frame is a copy of what was
+//! just played, and the frame is silenced.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -12,6 +15,7 @@ use std::time::Duration;
 use sonora::config::{EchoCanceller as Aec3, HighPassFilter};
 use sonora::{AudioProcessing, Config, StreamConfig};
 
+use super::mirror::Mirror;
 use super::ring::{Reader, Writer, ring};
 use super::{EchoPath, FRAME, RATE, Source, SourceEvent};
 use crate::kernel::clock::Clock;
@@ -46,6 +50,10 @@ const BELIEF: f64 = 0.02;
 /// the room's answer to it.
 const TAIL_BLOCKS: u32 = 100;
 
+/// A frame of which what was played explains this share is echo, and is given out this much quieter.
+const ECHO: f32 = 0.5;
+const SILENCED: f32 = 0.01;
+
 /// What the speaker is given: takes the samples that are played.
 pub struct Reference {
     /// Never contended: one audio callback writes. `try_lock` so that it can't wait if two did.
@@ -55,6 +63,8 @@ pub struct Reference {
 
 struct Inlet {
     writer: Writer,
+    /// The same sound without the pauses.
+    bare: Writer,
     /// When sample 0 sounded, ms; unknown before the first sound.
     origin_ms: Option<f64>,
 }
@@ -86,12 +96,14 @@ impl Inlet {
         self.origin_ms = Some(origin);
         let last_ms = origin + (self.writer.written() + samples.len() as u64) as f64 / PER_MS;
         self.writer.write(samples.iter().copied(), last_ms);
+        self.bare.write(samples.iter().copied(), last_ms);
     }
 }
 
 /// Removes the echo from the microphone's frames.
 pub struct EchoCanceller {
     aec: AudioProcessing,
+    mirror: Mirror,
     reader: Reader,
     lead_ms: f64,
     /// Samples of silence that were shown because the speaker's samples were not there.
@@ -110,7 +122,8 @@ pub struct EchoCanceller {
 /// A canceller and what the speaker must be given for it. Stamps of frames must come from `clock`.
 pub fn echo_canceller(clock: Arc<dyn Clock>) -> (Arc<Reference>, EchoCanceller) {
     let (writer, reader) = ring(RATE);
-    let inlet = Mutex::new(Inlet { writer, origin_ms: None });
+    let (bare, copy) = ring(RATE);
+    let inlet = Mutex::new(Inlet { writer, bare, origin_ms: None });
     let config = Config {
         echo_canceller: Some(Aec3::default()),
         high_pass_filter: Some(HighPassFilter::default()),
@@ -123,6 +136,7 @@ pub fn echo_canceller(clock: Arc<dyn Clock>) -> (Arc<Reference>, EchoCanceller) 
         .build();
     let canceller = EchoCanceller {
         aec,
+        mirror: Mirror::new(copy),
         reader,
         lead_ms: LEAD_MS,
         starved: 0,
@@ -142,6 +156,7 @@ impl EchoCanceller {
     /// sample of what is then in the frame was heard (16 ms earlier while the canceller works, the
     /// same while nothing is played and the frame is left as it is).
     pub fn process(&mut self, frame: &mut [f32; FRAME], at_ms: f64) -> f64 {
+        let is_echo = self.mirror.explained(frame) >= ECHO;
         let sounding = self.reader.waiting() > 0 || self.quiet < TAIL_BLOCKS;
         if !sounding {
             self.working = false;
@@ -171,6 +186,9 @@ impl EchoCanceller {
         for (place, sample) in frame.iter_mut().zip(self.after.drain(..FRAME.min(self.after.len())))
         {
             *place = sample;
+        }
+        if is_echo {
+            frame.iter_mut().for_each(|sample| *sample *= SILENCED);
         }
         at_ms - DELAY as f64 / PER_MS
     }
