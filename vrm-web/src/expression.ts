@@ -1,32 +1,28 @@
 /** From feelings, mouth shapes and time to expression weights. No renderer in here. */
+import { Blink } from "./blink";
+import { approach, smooth } from "./curves";
+import { Palette, type Blend } from "./emotion";
 import { VOWELS, type Feeling, type Mouth, type Vowel } from "./protocol";
+import { between, pick, type Random } from "./random";
 
-export const MOODS = ["happy", "angry", "sad", "relaxed", "surprised"] as const;
-export type Mood = (typeof MOODS)[number];
-export type Moods = Record<Mood, number>;
+/** What VRM 1.0 says of an expression and another group of them: they add up, exclude or weaken each other. */
+export type Override = "none" | "block" | "blend";
 
-/** Models have five moods; the other feelings are mixed from them. */
-const MIX: Record<string, Partial<Moods>> = {
-  happy: { happy: 1 },
-  angry: { angry: 1 },
-  sad: { sad: 1 },
-  relaxed: { relaxed: 1 },
-  surprised: { surprised: 1 },
-  thinking: { relaxed: 0.25 },
-  shy: { happy: 0.35, relaxed: 0.35 },
-  fearful: { surprised: 0.5, sad: 0.5 },
-  disgusted: { angry: 0.6, sad: 0.35 },
-  excited: { happy: 0.9, surprised: 0.25 },
-  confused: { surprised: 0.3, sad: 0.3 },
-  loving: { happy: 0.6, relaxed: 0.5 },
-};
-
-export function moodsOf(feeling: Feeling): Moods {
-  const mix = MIX[feeling.emotion] ?? {};
-  const weight = Math.min(Math.max(feeling.intensity, 0), 1);
-  const of = (mood: Mood): number => (mix[mood] ?? 0) * weight;
-  return { happy: of("happy"), angry: of("angry"), sad: of("sad"), relaxed: of("relaxed"), surprised: of("surprised") };
+/** What a model says of its face. */
+export interface Traits {
+  /** Its expressions, by the names that it gives them. */
+  names: readonly string[];
+  /** Expressions that say how they get on with the lips; the others add to them. */
+  mouth: Readonly<Record<string, Override>>;
+  /** The model says which expressions close the eyes; VRM 0.x never does, and few files have it. */
+  lids: boolean;
 }
+
+export const PRESETS: Traits = {
+  names: ["happy", "angry", "sad", "relaxed", "surprised"],
+  mouth: {},
+  lids: false,
+};
 
 /** The two strongest vowels, together at most 1; more of them at once look like mush. */
 export function strongest(mouth: Mouth): Mouth {
@@ -43,28 +39,49 @@ export function strongest(mouth: Mouth): Mouth {
 /** Time constants of the approach to a target, ms. */
 const LIP_MS = 35;
 const MOOD_MS = 220;
-/** Below this a lip weight is closed. */
+/** Below these a weight is nothing. */
 const CLOSED_BELOW = 0.02;
-/** A mood at full strength pulls at the mouth; while she speaks it leaves the lips some room. */
-const SPEAKING_MOOD = 0.7;
-const BLINK_MS = 160;
+const NEUTRAL_BELOW = 0.005;
+/**
+ * What is left of a mood while she speaks. One at full strength pulls at the mouth, and one that
+ * blocks the mouth would leave her talking with closed lips.
+ */
+const SPEAKING_MOOD: Record<Override, number> = { none: 0.7, blend: 0.4, block: 0 };
+
+/** Small expressions of a face that has nothing to express: how often, how long, how strong. */
+const HINT_EACH_S = [8, 24] as const;
+const HINT_S = [1.4, 3] as const;
+const HINT_STRENGTH = [0.08, 0.22] as const;
+const HINTS = ["happy", "relaxed", "surprised"] as const;
 
 export interface Weights {
-  moods: Moods;
+  /** The feeling, by the model's names. */
+  moods: Blend;
+  /** What flits over a face at rest. */
+  hint: Blend;
   mouth: Mouth;
   blink: number;
 }
 
 export class ExpressionDriver {
-  readonly weights: Weights = {
-    moods: { happy: 0, angry: 0, sad: 0, relaxed: 0, surprised: 0 },
-    mouth: { aa: 0, ih: 0, ou: 0, ee: 0, oh: 0 },
-    blink: 0,
-  };
-  #blinkIn: number;
+  readonly weights: Weights = { moods: {}, hint: {}, mouth: { aa: 0, ih: 0, ou: 0, ee: 0, oh: 0 }, blink: 0 };
+  readonly #blink: Blink;
+  #traits = PRESETS;
+  #palette = new Palette(PRESETS.names);
+  #hint: { feeling: Feeling; age: number; seconds: number } | null = null;
+  #hintIn: number;
 
-  constructor(private readonly random: () => number = Math.random) {
-    this.#blinkIn = 1_500 + this.random() * 2_500;
+  constructor(private readonly random: Random) {
+    this.#blink = new Blink(random);
+    this.#hintIn = between(random, ...HINT_EACH_S);
+  }
+
+  /** Another model: nothing of the last one's face stays. */
+  wear(traits: Traits): void {
+    this.#traits = traits;
+    this.#palette = new Palette(traits.names);
+    this.weights.moods = {};
+    this.weights.hint = {};
   }
 
   /** Closes the mouth at once, as on an interrupt. */
@@ -72,37 +89,54 @@ export class ExpressionDriver {
     for (const vowel of VOWELS) this.weights.mouth[vowel] = 0;
   }
 
-  step(dtMs: number, feeling: Feeling, mouth: Mouth, speaking: boolean): Weights {
+  /** Closes the eyes for a moment, as on a wide glance. */
+  blink(): void {
+    this.#blink.now();
+  }
+
+  step(dtMs: number, feeling: Feeling, mouth: Mouth, speaking: boolean, calm: boolean): Weights {
     const { weights } = this;
-    const target = moodsOf(feeling);
-    const room = speaking ? SPEAKING_MOOD : 1;
-    for (const mood of MOODS) {
-      weights.moods[mood] = approach(weights.moods[mood], target[mood] * room, dtMs, MOOD_MS, 0.005);
+    const target = this.#palette.of(feeling);
+    for (const name of new Set([...Object.keys(weights.moods), ...Object.keys(target)])) {
+      const room = speaking ? SPEAKING_MOOD[this.#traits.mouth[name] ?? "none"] : 1;
+      const wanted = (target[name] ?? 0) * room;
+      const weight = approach(weights.moods[name] ?? 0, wanted, dtMs, MOOD_MS);
+      weights.moods[name] = wanted === 0 && weight < NEUTRAL_BELOW ? 0 : weight;
     }
+    weights.hint = this.#hinted(dtMs / 1000, calm || speaking || feeling.emotion !== "neutral");
     const lips = strongest(mouth);
     for (const vowel of VOWELS) {
-      weights.mouth[vowel] = approach(weights.mouth[vowel], lips[vowel], dtMs, LIP_MS, CLOSED_BELOW);
+      const weight = approach(weights.mouth[vowel], lips[vowel], dtMs, LIP_MS);
+      weights.mouth[vowel] = lips[vowel] === 0 && weight < CLOSED_BELOW ? 0 : weight;
     }
-    weights.blink = this.#blink(dtMs);
+    weights.blink = this.#blink.step(dtMs / 1000) * (this.#traits.lids ? 1 : this.#lidsOpen());
     return weights;
   }
 
-  #blink(dtMs: number): number {
-    this.#blinkIn -= dtMs;
-    if (this.#blinkIn > 0) return 0;
-    const into = -this.#blinkIn / BLINK_MS;
-    if (into >= 1) {
-      // Sometimes twice in a row, as people do.
-      this.#blinkIn = this.random() < 0.15 ? 120 : 2_000 + this.random() * 4_000;
-      return 0;
-    }
-    // Eyes that are narrowed by a mood close less far; the lids must not go through the cheek.
-    const { happy, relaxed, angry } = this.weights.moods;
-    return Math.sin(into * Math.PI) * (1 - Math.min(1, Math.max(happy, relaxed, angry * 0.5)));
+  /** Lids that a mood has closed already must not go through the cheek. */
+  #lidsOpen(): number {
+    const { moods } = this.weights;
+    const closed = Math.max(moods["happy"] ?? 0, moods["relaxed"] ?? 0, (moods["angry"] ?? 0) * 0.5);
+    return 1 - Math.min(1, closed);
   }
-}
 
-function approach(from: number, to: number, dtMs: number, constantMs: number, snap: number): number {
-  const value = to + (from - to) * Math.exp(-dtMs / constantMs);
-  return to === 0 && value < snap ? 0 : value;
+  #hinted(dtS: number, busy: boolean): Blend {
+    this.#hintIn -= dtS;
+    if (this.#hintIn <= 0) {
+      this.#hintIn = between(this.random, ...HINT_EACH_S);
+      const feeling = { emotion: pick(this.random, HINTS), intensity: between(this.random, ...HINT_STRENGTH) };
+      this.#hint = busy ? null : { feeling, age: 0, seconds: between(this.random, ...HINT_S) };
+    }
+    const hint = this.#hint;
+    if (!hint) return {};
+    // A feeling that comes meanwhile takes over.
+    hint.age += busy ? dtS * 4 : dtS;
+    const part = hint.age / hint.seconds;
+    if (part >= 1) {
+      this.#hint = null;
+      return {};
+    }
+    const strength = smooth(Math.min(part, 1 - part) * 3);
+    return this.#palette.of({ emotion: hint.feeling.emotion, intensity: hint.feeling.intensity * strength });
+  }
 }

@@ -1,13 +1,12 @@
 /** Puts the page together: events to the timeline, the timeline to the face, people to the server. */
 import "./style.css";
+import type { ActionName } from "./actions";
 import { api, ApiError } from "./api";
-import { Avatar } from "./avatar";
 import { ServerClock } from "./clock";
 import { Connection } from "./connection";
-import { ExpressionDriver } from "./expression";
-import { Motion } from "./motion";
+import { Figure } from "./figure";
 import type { AliceEvent, SegmentId } from "./protocol";
-import { Stage } from "./stage";
+import { seeded } from "./random";
 import { Timeline } from "./timeline";
 import { Transcript } from "./transcript";
 import { View } from "./view";
@@ -15,8 +14,6 @@ import { View } from "./view";
 const timeline = new Timeline();
 const transcript = new Transcript();
 const clock = new ServerClock();
-const expressions = new ExpressionDriver();
-const motion = new Motion();
 
 const view = new View({
   send: (text) => tell(api.chat(text)),
@@ -67,7 +64,7 @@ const connection = new Connection({
   },
   lost(attempt) {
     timeline.lose(now());
-    expressions.shut();
+    figure?.interrupted();
     view.connected(false);
     if (attempt === 3) {
       view.toast("warning", "Alice does not answer.", "If she was stopped, start her again; the page reconnects by itself.");
@@ -90,7 +87,7 @@ function react(event: AliceEvent): void {
       view.volume(event.volume);
       break;
     case "interrupted":
-      expressions.shut();
+      figure?.interrupted();
       break;
     default:
       break;
@@ -117,9 +114,23 @@ function acknowledge(segment: SegmentId, playedMs: number): void {
   api.playback(segment.turn, segment.index, playedMs).catch(() => undefined);
 }
 
-function openStage(): Stage | null {
+/** The same address with `?seed=…` lives the same life. */
+function chance(): () => number {
+  const seed = new URLSearchParams(location.search).get("seed");
+  return seed === null ? Math.random : seeded(Number(seed));
+}
+
+function openFigure(): Figure | null {
   try {
-    return new Stage(view.canvas, step);
+    return new Figure(view.canvas, chance(), {
+      sense() {
+        const { state, feeling, mouth, playing } = timeline.scene(now());
+        if (playing) acknowledge(playing.segment, playing.played_ms);
+        return { state, feeling, mouth, speaking: playing !== null, userSpeaks: timeline.listen === "user_speaking" };
+      },
+      progress: (text) => view.loading(text),
+      say: (level, text, hint) => view.toast(level, text, hint),
+    });
   } catch {
     view.loading("");
     view.toast("error", "The avatar can't be drawn: this browser has no WebGL.", "Talking and writing work all the same. Turn on hardware acceleration, or use another browser.");
@@ -127,56 +138,52 @@ function openStage(): Stage | null {
   }
 }
 
-function step(avatar: Avatar, dtS: number): void {
-  const scene = timeline.scene(now());
-  const { mouth } = scene;
-  const weights = expressions.step(dtS * 1000, scene.feeling, mouth, scene.playing !== null);
-  const pose = motion.step(dtS, scene.state, Math.max(mouth.aa, mouth.oh, mouth.ee, mouth.ih, mouth.ou));
-  stage?.gazeFrom(avatar, pose.gaze);
-  avatar.pose(pose);
-  avatar.express(weights);
-  if (scene.playing) acknowledge(scene.playing.segment, scene.playing.played_ms);
-}
-
-const stage = openStage();
-const state = { model: "loading" as "loading" | "ready" | "failed" };
-
-async function loadAvatar(stage: Stage): Promise<void> {
-  try {
-    const avatar = await Avatar.load("/avatar.vrm", (part) => view.loading(`Loading the avatar… ${Math.round(part * 100)} %`));
-    stage.show(avatar);
-    stage.start();
-    state.model = "ready";
-    view.loading("");
-  } catch (error) {
-    state.model = "failed";
-    view.loading("");
-    const why = error instanceof Error ? error.message : String(error);
-    view.toast("error", `The avatar can't be loaded: ${why}`, "Remove `avatar.vrm` from Alice's home to use her own, then reload the page.");
-  }
-}
+const figure = openFigure();
 
 // For tests and the curious: what the face shows right now. Nothing here is secret.
 Object.defineProperty(window, "__alice", {
   value: {
     get snapshot() {
       const scene = timeline.scene(now());
-      const { mouth, moods, blink } = expressions.weights;
       return {
         ...scene,
         at: now(),
         listen: timeline.listen,
         target: scene.mouth,
-        mouth: { ...mouth },
-        moods: { ...moods },
-        blink,
-        frames: stage?.frames ?? 0,
-        model: state.model,
+        ...(figure ? shown(figure) : NOTHING_SHOWN),
         sources: { live: connection.live, opened: connection.opened },
       };
     },
+    /** What the last frames cost, ms. */
+    get costs() {
+      return figure?.stage.costs ?? [];
+    },
+    /** Plays a gesture: `__alice.play("wave")`. */
+    play: (name: ActionName) => figure?.life.performer.play(name, true),
   },
 });
 
+const NOTHING_SHOWN = { frames: 0, model: "failed" };
+
+function shown({ life, stage, avatar, model, eyes }: Figure): object {
+  const { mouth, moods, hint, blink } = life.expressions.weights;
+  const { happy = 0, angry = 0, sad = 0, relaxed = 0, surprised = 0 } = moods;
+  return {
+    mouth: { ...mouth },
+    moods: { ...moods, happy, angry, sad, relaxed, surprised },
+    hint: { ...hint },
+    blink,
+    eyes,
+    action: life.performer.current,
+    clip: avatar?.puppet.playing ?? null,
+    avatar: avatar?.licence.name ?? null,
+    settings: life.settings,
+    frames: stage.frames,
+    lost: stage.lost,
+    held: stage.held,
+    model,
+  };
+}
+
 connection.open();
-if (stage) void loadAvatar(stage);
+if (figure) void figure.open("/avatar.vrm");

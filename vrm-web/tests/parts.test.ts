@@ -1,77 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { ServerClock } from "../src/clock";
 import { pauseMs } from "../src/connection";
-import { ExpressionDriver, moodsOf, strongest } from "../src/expression";
-import { CLOSED, subtitleAt } from "../src/line";
-import { Motion } from "../src/motion";
+import { subtitleAt } from "../src/line";
 import { Transcript } from "../src/transcript";
 
 const NEUTRAL = { emotion: "neutral", intensity: 0 };
-const OPEN = { ...CLOSED, aa: 0.9 };
-
-describe("lips", () => {
-  it("keeps the two strongest vowels and no more than one mouth", () => {
-    const kept = strongest({ aa: 0.9, ih: 0.1, ou: 0.6, ee: 0.3, oh: 0.2 });
-    expect(kept.aa + kept.ou).toBeCloseTo(1);
-    expect(kept.aa / kept.ou).toBeCloseTo(1.5);
-    expect([kept.ih, kept.ee, kept.oh]).toEqual([0, 0, 0]);
-  });
-
-  it("opens within 100 ms, is fully closed within 200 ms, and at once on an interrupt", () => {
-    const driver = new ExpressionDriver(() => 0.9);
-    for (let t = 0; t < 100; t += 20) driver.step(20, NEUTRAL, OPEN, true);
-    expect(driver.weights.mouth.aa).toBeGreaterThan(0.8);
-    for (let t = 0; t < 180; t += 20) driver.step(20, NEUTRAL, CLOSED, false);
-    expect(driver.weights.mouth.aa).toBe(0);
-    driver.step(200, NEUTRAL, OPEN, true);
-    driver.shut();
-    expect(driver.weights.mouth.aa).toBe(0);
-  });
-});
-
-describe("moods", () => {
-  it("fade in and decay to nothing", () => {
-    const driver = new ExpressionDriver(() => 0.9);
-    const happy = { emotion: "happy", intensity: 1 };
-    driver.step(20, happy, CLOSED, false);
-    expect(driver.weights.moods.happy).toBeGreaterThan(0);
-    expect(driver.weights.moods.happy).toBeLessThan(0.2);
-    for (let t = 0; t < 1500; t += 20) driver.step(20, happy, CLOSED, false);
-    expect(driver.weights.moods.happy).toBeGreaterThan(0.95);
-    for (let t = 0; t < 1500; t += 20) driver.step(20, NEUTRAL, CLOSED, false);
-    expect(driver.weights.moods.happy).toBe(0);
-  });
-
-  it("leave the lips room while she speaks", () => {
-    const driver = new ExpressionDriver(() => 0.9);
-    for (let t = 0; t < 2000; t += 20) driver.step(20, { emotion: "sad", intensity: 1 }, OPEN, true);
-    expect(driver.weights.moods.sad).toBeCloseTo(0.7, 2);
-  });
-
-  it("mixes every feeling from what models have", () => {
-    const names = ["happy", "sad", "angry", "surprised", "relaxed", "thinking", "shy", "fearful", "disgusted", "excited", "confused", "loving"];
-    for (const emotion of names) {
-      const sum = Object.values(moodsOf({ emotion, intensity: 1 })).reduce((a, b) => a + b, 0);
-      expect(sum, emotion).toBeGreaterThan(0);
-    }
-    expect(Object.values(moodsOf({ emotion: "unheard-of", intensity: 1 }))).toEqual([0, 0, 0, 0, 0]);
-  });
-});
-
-describe("blinking", () => {
-  const blinks = (emotion: string): number => {
-    const driver = new ExpressionDriver(() => 0.5);
-    let most = 0;
-    for (let t = 0; t < 10_000; t += 20) {
-      most = Math.max(most, driver.step(20, { emotion, intensity: 1 }, CLOSED, false).blink);
-    }
-    return most;
-  };
-  it("closes the eyes now and then, less where a mood narrows them", () => {
-    expect(blinks("neutral")).toBeGreaterThan(0.95);
-    expect(blinks("happy")).toBeLessThan(0.1);
-  });
-});
 
 describe("the server's clock", () => {
   it("trusts the event that travelled fastest", () => {
@@ -87,24 +20,6 @@ describe("the way back to the server", () => {
   it("waits longer each time, up to a bound, and not all at once", () => {
     expect([1, 2, 3, 9].map((attempt) => pauseMs(attempt, 0.5))).toEqual([500, 1000, 2000, 8000]);
     expect(pauseMs(1, 0)).toBeLessThan(pauseMs(1, 1));
-  });
-});
-
-describe("motion", () => {
-  it("has the arms down in the very first pose", () => {
-    const pose = new Motion(() => 0.5).step(0, "idle", 0);
-    expect(pose.bones["leftUpperArm"]?.[2]).toBeLessThan(-1.1);
-    expect(pose.bones["rightUpperArm"]?.[2]).toBeGreaterThan(1.1);
-  });
-
-  it("looks away while thinking and stays small always", () => {
-    const motion = new Motion();
-    let pose = motion.step(0.02, "thinking", 0);
-    for (let i = 0; i < 200; i++) pose = motion.step(0.02, "thinking", 1);
-    expect(pose.gaze[1]).toBeGreaterThan(0.3);
-    for (const bone of ["head", "neck", "spine", "chest", "hips"]) {
-      for (const angle of pose.bones[bone] ?? []) expect(Math.abs(angle)).toBeLessThan(0.3);
-    }
   });
 });
 
