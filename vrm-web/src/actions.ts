@@ -42,9 +42,10 @@ const head = (x: number, y: number, z: number): Bones => ({
   head: [x * 0.6, y * 0.6, z * 0.6],
 });
 
+/** The forearm upright beside the head; `swing` −1 is outward, 1 inward. */
 const waving = (swing: number): Bones => ({
-  rightLowerArm: [0, 0.25, -2.05 + swing],
-  rightHand: [0, 0, -swing * 0.5],
+  rightLowerArm: [0, 1.69 + swing * 0.39, -0.56 + swing * 0.27],
+  rightHand: [0, 0, -swing * 0.25],
 });
 const CHEERING: Bones = {
   rightUpperArm: [-0.1, 0.45, 0.15],
@@ -72,14 +73,14 @@ export const LIBRARY: Record<ActionName, Action> = {
   ),
   wave: action(
     2.6,
-    { rightUpperArm: [-0.15, 0.35, 0.85], ...hand("right", 0.08) },
+    { rightUpperArm: [-0.89, 0.19, 0.63], ...hand("right", 0.08) },
     [0, waving(0)],
-    [0.5, { ...waving(0.3), ...head(0, 0, -0.1) }],
-    [0.8, { ...waving(-0.3), ...head(0, 0, -0.1) }],
-    [1.1, { ...waving(0.3), ...head(0, 0, -0.12) }],
-    [1.4, { ...waving(-0.3), ...head(0, 0, -0.12) }],
-    [1.7, { ...waving(0.3), ...head(0, 0, -0.1) }],
-    [2.1, { ...waving(-0.2), ...head(0, 0, -0.05) }],
+    [0.5, { ...waving(0.9), ...head(0, 0, -0.1) }],
+    [0.8, { ...waving(-0.9), ...head(0, 0, -0.1) }],
+    [1.1, { ...waving(0.9), ...head(0, 0, -0.12) }],
+    [1.4, { ...waving(-0.9), ...head(0, 0, -0.12) }],
+    [1.7, { ...waving(0.9), ...head(0, 0, -0.1) }],
+    [2.1, { ...waving(-0.5), ...head(0, 0, -0.05) }],
     [2.6, waving(0)],
   ),
   bow: action(
@@ -112,9 +113,9 @@ export const LIBRARY: Record<ActionName, Action> = {
   think: action(
     4.5,
     {
-      rightUpperArm: [-0.62, 0.5, 1.2],
-      rightLowerArm: [0, 0.5, -2.2],
-      rightHand: [0.1, 0.1, -0.3],
+      rightUpperArm: [-0.89, 0.3, 1.5],
+      rightLowerArm: [0, 2.12, 0.07],
+      rightHand: [0, 0.1, 0.1],
       ...hand("right", 0.7, ["Index"]),
       leftUpperArm: [-0.32, 0.1, -1.28],
       leftLowerArm: [0, -1.35, 0],
@@ -127,11 +128,11 @@ export const LIBRARY: Record<ActionName, Action> = {
   ),
   point: action(
     2,
-    { rightUpperArm: [-0.35, 0.55, 0.95], rightLowerArm: [0, 0.35, -1.75], rightHand: [0, 0, -0.05], ...hand("right", 0.9, ["Index"]) },
+    { rightUpperArm: [-0.88, 0.31, 1.2], rightLowerArm: [0, 1.55, -0.28], rightHand: [0, 0, -0.05], ...hand("right", 0.9, ["Index"]) },
     [0, head(0, 0, 0)],
-    [0.45, { ...head(0.06, 0, 0), rightLowerArm: [0, 0.35, -1.95] }],
-    [0.75, { ...head(-0.02, 0, 0), rightLowerArm: [0, 0.35, -1.65] }],
-    [1.05, { ...head(0.06, 0, 0), rightLowerArm: [0, 0.35, -1.95] }],
+    [0.45, { ...head(0.06, 0, 0), rightLowerArm: [0, 1.72, -0.28] }],
+    [0.75, { ...head(-0.02, 0, 0), rightLowerArm: [0, 1.4, -0.28] }],
+    [1.05, { ...head(0.06, 0, 0), rightLowerArm: [0, 1.72, -0.28] }],
     [2, head(0, 0, 0)],
   ),
   cheer: action(

@@ -39,6 +39,8 @@ export function strongest(mouth: Mouth): Mouth {
 /** Time constants of the approach to a target, ms. */
 const LIP_MS = 35;
 const MOOD_MS = 220;
+/** Lips without a sound are shut after this, ms, however few the frames are. */
+const SILENT_MS = 100;
 /** Below these a weight is nothing. */
 const CLOSED_BELOW = 0.02;
 const NEUTRAL_BELOW = 0.005;
@@ -70,6 +72,7 @@ export class ExpressionDriver {
   #palette = new Palette(PRESETS.names);
   #hint: { feeling: Feeling; age: number; seconds: number } | null = null;
   #hintIn: number;
+  #silentMs = 0;
 
   constructor(private readonly random: Random) {
     this.#blink = new Blink(random);
@@ -105,10 +108,12 @@ export class ExpressionDriver {
     }
     weights.hint = this.#hinted(dtMs / 1000, calm || speaking || feeling.emotion !== "neutral");
     const lips = strongest(mouth);
+    this.#silentMs = speaking ? 0 : this.#silentMs + dtMs;
     for (const vowel of VOWELS) {
       const weight = approach(weights.mouth[vowel], lips[vowel], dtMs, LIP_MS);
       weights.mouth[vowel] = lips[vowel] === 0 && weight < CLOSED_BELOW ? 0 : weight;
     }
+    if (this.#silentMs >= SILENT_MS) this.shut();
     weights.blink = this.#blink.step(dtMs / 1000) * (this.#traits.lids ? 1 : this.#lidsOpen());
     return weights;
   }

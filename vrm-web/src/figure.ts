@@ -75,9 +75,9 @@ export class Figure {
   }
 
   /** One frame. The order matters: whatever moves the mouth comes before the lips, and all before physics. */
-  #make(avatar: Avatar, { dtS, resumed }: Frame): void {
+  #make(avatar: Avatar, { dtS, passedS, resumed }: Frame): void {
     avatar.puppet.update(dtS);
-    const shown = this.life.step(dtS, { ...this.host.sense(), cursor: this.#cursor });
+    const shown = this.life.step(dtS, { ...this.host.sense(), cursor: this.#cursor }, passedS);
     avatar.pose(shown.pose);
     this.stage.look(avatar, shown.eyes);
     avatar.express(shown.face);

@@ -118,7 +118,8 @@ export class Life {
     return true;
   }
 
-  step(dtS: number, sense: Sense): Shown {
+  /** The face goes by the time that `passedS`, which may be more than bodies can follow in one frame. */
+  step(dtS: number, sense: Sense, passedS = dtS): Shown {
     this.#time += dtS;
     const { calm, motion: amount } = this.settings;
     if (sense.state !== this.#state) this.#enter(sense.state);
@@ -133,7 +134,7 @@ export class Life {
     const { aa, ih, ou, ee, oh } = sense.mouth;
     const pose = this.#motion.step(dtS, sense.state, Math.max(aa, ih, ou, ee, oh), gaze.head, amount);
     this.performer.step(dtS, pose, clamp(amount, 0.3, 1.2));
-    const face = this.expressions.step(dtS * 1000, feeling, sense.mouth, sense.speaking, calm);
+    const face = this.expressions.step(passedS * 1000, feeling, sense.mouth, sense.speaking, calm);
     return { pose, eyes: gaze.eyes, face };
   }
 

@@ -10,8 +10,10 @@ const PHYSICS_HZ = 60;
 const MOST_SUBSTEPS = 4;
 
 export interface Frame {
-  /** Seconds that pass in this frame. */
+  /** Seconds that bodies move on in this frame: none after a pause, few after a hitch. */
   dtS: number;
+  /** Seconds that passed, for what must keep up with the sound. */
+  passedS: number;
   /** After a pause; what swings must begin from rest. */
   resumed: boolean;
 }
@@ -32,14 +34,14 @@ export class Pacer {
     if (this.#last === null || now - this.#last > PAUSE_MS) {
       this.#last = now;
       this.#due = now + 1000 / this.fps;
-      return { dtS: 0, resumed: true };
+      return { dtS: 0, passedS: PAUSE_MS / 1000, resumed: true };
     }
     // The screen's frames rarely fit the cap; a little early is nearer than one frame late.
     if (now < this.#due - 3) return null;
     this.#due = Math.max(this.#due + 1000 / this.fps, now);
-    const dtS = clamp((now - this.#last) / 1000, 0, LONGEST_STEP_S);
+    const passedS = Math.max(0, now - this.#last) / 1000;
     this.#last = now;
-    return { dtS, resumed: false };
+    return { dtS: Math.min(passedS, LONGEST_STEP_S), passedS, resumed: false };
   }
 }
 

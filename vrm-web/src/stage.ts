@@ -89,7 +89,7 @@ export class Stage {
     const before = this.#avatar;
     this.#avatar = avatar;
     this.#frame();
-    this.step(avatar, { dtS: 0, resumed: true });
+    this.step(avatar, { dtS: 0, passedS: 0, resumed: true });
     avatar.addTo(this.#scene);
     before?.dispose();
   }

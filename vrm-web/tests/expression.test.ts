@@ -28,6 +28,9 @@ describe("lips", () => {
     after(driver, 180);
     expect(driver.weights.mouth.aa).toBe(0);
     driver.step(200, NEUTRAL, OPEN, true, true);
+    driver.step(125, NEUTRAL, CLOSED, false, true);
+    expect(driver.weights.mouth.aa, "at eight frames a second too").toBe(0);
+    driver.step(200, NEUTRAL, OPEN, true, true);
     driver.shut();
     expect(driver.weights.mouth.aa).toBe(0);
   });

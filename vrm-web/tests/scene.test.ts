@@ -26,13 +26,15 @@ describe("frames", () => {
 
   it("stand for the time that passed, never for a pause", () => {
     const pacer = new Pacer(40);
-    expect(pacer.next(0)).toEqual({ dtS: 0, resumed: true });
+    expect(pacer.next(0)).toEqual({ dtS: 0, passedS: 1, resumed: true });
     expect(pacer.next(10)).toBeNull();
-    expect(pacer.next(40)).toEqual({ dtS: 0.04, resumed: false });
-    expect(pacer.next(440)?.dtS).toBeCloseTo(0.1);
-    expect(pacer.next(60_000)).toEqual({ dtS: 0, resumed: true });
+    expect(pacer.next(40)).toEqual({ dtS: 0.04, passedS: 0.04, resumed: false });
+    const hitch = pacer.next(440);
+    expect(hitch?.dtS).toBeCloseTo(0.1);
+    expect(hitch?.passedS).toBeCloseTo(0.4);
+    expect(pacer.next(60_000)).toEqual({ dtS: 0, passedS: 1, resumed: true });
     pacer.pause();
-    expect(pacer.next(60_040)).toEqual({ dtS: 0, resumed: true });
+    expect(pacer.next(60_040)).toEqual({ dtS: 0, passedS: 1, resumed: true });
   });
 
   it("step physics at about 60 Hz, however long they are", () => {
