@@ -60,6 +60,8 @@ export class Avatar {
 
   static async parse(data: ArrayBuffer, longestSide: number): Promise<Avatar> {
     if (new TextDecoder("latin1").decode(data.slice(0, 4)) !== "glTF") throw new Error("the file is not a VRM");
+    // The third word of the header is the length of the whole.
+    if (data.byteLength < 12 || new DataView(data).getUint32(8, true) > data.byteLength) throw new Error("the file is cut short");
     const loader = new GLTFLoader();
     loader.register((parser) => new VRMLoaderPlugin(parser));
     const gltf = await loader.parseAsync(data, "");

@@ -105,7 +105,8 @@ export class Figure {
       this.stage.show(avatar);
       if (first) {
         this.stage.start();
-        this.life.greet();
+        // A page that is opened in the middle of a talk is not greeted.
+        if (this.host.sense().state !== "speaking") this.life.greet();
       }
       this.model = "ready";
       this.host.progress("");

@@ -73,13 +73,12 @@ export class Puppet {
     const action = this.#action;
     if (!action) return;
     this.#mixer.update(dtS);
-    if (action.time >= action.getClip().duration - FADE_S) this.#leaving = true;
+    const { duration } = action.getClip();
+    if (action.time >= duration - Math.min(FADE_S, duration / 2)) this.#leaving = true;
     this.#fade = clamp(this.#fade + (this.#leaving ? -dtS : dtS) / FADE_S, 0, 1);
     this.weight = smooth(this.#fade);
     if (this.#leaving && this.#fade === 0) {
-      this.#mixer.stopAllAction();
-      this.#mixer.uncacheClip(action.getClip());
-      this.#action = null;
+      this.#forget();
     }
   }
 
@@ -95,8 +94,13 @@ export class Puppet {
     return this.#tracks.has(`${dialName(index)}.weight`) ? (this.#dials[index]?.weight ?? 0) : 0;
   }
 
-  dispose(): void {
+  #forget(): void {
     this.#mixer.stopAllAction();
     this.#mixer.uncacheRoot(this.#root);
+    this.#action = null;
+  }
+
+  dispose(): void {
+    this.#forget();
   }
 }
