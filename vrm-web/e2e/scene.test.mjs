@@ -221,6 +221,48 @@ test("VRM 0.x, VRM 1.0 without expressions and the two isBinary samples load wit
     assert.deepEqual(warned, []);
   }));
 
+/** How many frames showed a red pixel while `window.__watch` was on, and in how many the eyes closed. */
+const watch = (page) =>
+  page.evaluate(() => {
+    window.__watch = { red: 0, green: 0, blinks: 0 };
+    const copy = document.createElement("canvas");
+    [copy.width, copy.height] = [60, 60];
+    const pen = copy.getContext("2d", { willReadFrequently: true });
+    const each = () => {
+      pen.clearRect(0, 0, 60, 60);
+      pen.drawImage(document.querySelector("#stage"), 0, 0, 60, 60);
+      const { data } = pen.getImageData(0, 0, 60, 60);
+      let [red, green] = [0, 0];
+      for (let i = 0; i < data.length; i += 4) {
+        if (data[i] > 45 && data[i + 1] < data[i] / 2) red++;
+        if (data[i + 1] > 45 && data[i] < data[i + 1] / 2) green++;
+      }
+      if (red > 20) window.__watch.red++;
+      if (green > 20) window.__watch.green++;
+      if (window.__alice.snapshot.blink > 0) window.__watch.blinks++;
+      requestAnimationFrame(each);
+    };
+    each();
+  });
+
+test("overrides are as the isBinary samples define them: their pictures turn red where they are not", { skip: needs(OVERRIDDEN, OVERRIDES) }, () =>
+  withPage("seed=1&calm=1", async (page) => {
+    // In the one sample a binary blink gives way to any happiness; in the other a binary happiness shuts the blink out.
+    for (const [name, shown, intensity] of [[OVERRIDDEN, "isBinary overridden", 0.4], [OVERRIDES, "isBinary overrides", 1]]) {
+      const feel = () => alice.emit("feeling", { segment: null, feeling: { emotion: "happy", intensity } });
+      feel();
+      await dropFile(page, fixture(name));
+      await worn(page, shown);
+      await until("happiness", async () => (await look(page)).moods.happy > intensity * 0.95);
+      await watch(page);
+      await until("three frames of blinks", async () => (feel(), await page.evaluate(() => window.__watch.blinks >= 3)), 60_000);
+      const seen = await page.evaluate(() => window.__watch);
+      assert.ok(seen.green > 20, `the sample is in the picture: ${JSON.stringify(seen)}`);
+      assert.equal(seen.red, 0, `${name}: ${JSON.stringify(seen)}`);
+      await shot(page, `scene-${name.split(".")[0]}`);
+    }
+  }));
+
 test("a VRMA plays on VRM 1.0 and 0.x, leaves the mouth alone, and ends in her own stance", { skip: needs(VRMA, GODETTE) }, () =>
   withPage("seed=1&calm=1", async (page) => {
     for (const avatar of [null, GODETTE]) {
