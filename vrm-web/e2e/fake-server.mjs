@@ -9,6 +9,8 @@ import { fileURLToPath } from "node:url";
 
 const DIST = new URL("../dist/", import.meta.url);
 const AVATAR = new URL("../../assets/alice.vrm", import.meta.url);
+/** What Alice's server lets a page do (`src/server/page.rs`). */
+const POLICY = "default-src 'self'; img-src 'self' blob: data:; connect-src 'self' blob:; style-src 'self' 'unsafe-inline'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 const TYPES = { html: "text/html", js: "text/javascript", css: "text/css", svg: "image/svg+xml" };
 
 export class FakeAlice {
@@ -186,7 +188,7 @@ export class FakeAlice {
     }
     const file = path === "/avatar.vrm" ? AVATAR : new URL(`.${path === "/" ? "/index.html" : path}`, DIST);
     const data = await readFile(file).catch(() => null);
-    response.writeHead(data ? 200 : 404, { "content-type": TYPES[fileURLToPath(file).split(".").at(-1)] ?? "application/octet-stream" });
+    response.writeHead(data ? 200 : 404, { "content-type": TYPES[fileURLToPath(file).split(".").at(-1)] ?? "application/octet-stream", "content-security-policy": POLICY });
     response.end(data ?? "");
   }
 

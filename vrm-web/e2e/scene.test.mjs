@@ -165,6 +165,31 @@ test("less motion: the system's wish and the address are followed", async () => 
   await page.close();
 });
 
+test("a hidden page draws nothing, and goes on calmly when it is seen again", () =>
+  withPage("seed=1", async (page) => {
+    const hide = (hidden) =>
+      page.evaluate((hidden) => {
+        Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+        document.dispatchEvent(new Event("visibilitychange"));
+      }, hidden);
+    await hide(true);
+    const { frames } = await look(page);
+    await page.waitForTimeout(1_500);
+    assert.equal((await look(page)).frames, frames);
+    await hide(false);
+    await until("frames again", async () => (await look(page)).frames > frames + 3);
+    await shot(page, "scene-resumed");
+    assert.ok((await colours(page)) >= 20);
+  }));
+
+test("no more frames are drawn than asked for", () =>
+  withPage("seed=1&fps=5&pixels=0.5", async (page) => {
+    const { frames } = await look(page);
+    await page.waitForTimeout(4_000);
+    const drawn = (await look(page)).frames - frames;
+    assert.ok(drawn >= 8 && drawn <= 22, `${drawn} frames in 4 s`);
+  }));
+
 test("a lost graphics context comes back with her in it", () =>
   withPage("seed=1", async (page) => {
     await page.evaluate(() => {

@@ -162,7 +162,7 @@ export const LIBRARY: Record<ActionName, Action> = {
   ),
   stretch: action(
     4,
-    both({ rightUpperArm: [0.1, 0.25, -1.25], rightLowerArm: [0, 0.2, -0.75], ...hand("right", 0.15) }),
+    both({ rightUpperArm: [-0.67, 0.22, -0.85], rightLowerArm: [0, 0.11, -1.84], ...hand("right", 0.3) }),
     [0, { spine: [0, 0, 0], chest: [0, 0, 0], ...head(0, 0, 0) }],
     [1, { spine: [-0.08, 0, 0.02], chest: [-0.1, 0, 0.03], ...head(-0.14, 0, 0.05) }],
     [2, { spine: [-0.08, 0, -0.08], chest: [-0.1, 0, -0.07], ...head(-0.12, 0, -0.1) }],
