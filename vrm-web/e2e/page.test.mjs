@@ -55,7 +55,11 @@ test("a typed question is answered: lips and feelings move with the sound only",
       if (frame.playing) lastSound = frame.at;
       else if (frame.at - lastSound > CLOSED_WITHIN_MS) assert.equal(openness(frame), 0, `open ${frame.at - lastSound} ms after the sound`);
     }
-    const of = (index) => speaking.filter((frame) => frame.playing.segment.index === index && frame.playing.played_ms > 700);
+    // A busy machine may draw nothing for a while: only what was drawn since the sentence began can show it.
+    const of = (index) => {
+      const its = speaking.filter((frame) => frame.playing.segment.index === index);
+      return its.filter((frame) => frame.playing.played_ms > 700 && frame.frames >= its[0].frames + 3);
+    };
     assert.ok(of(0).length > 0 && of(0).every((frame) => frame.moods.happy > frame.moods.sad), "glad with the first sentence");
     assert.ok(of(1).length > 0 && of(1).every((frame) => frame.moods.sad > frame.moods.happy), "sad with the second");
     assert.ok(seen.filter((frame) => !frame.playing && lastSound > frame.at && frame.at < speaking[0].at).every((frame) => frame.moods.happy === 0), "not before its sound");
