@@ -1,5 +1,5 @@
 /** Loads a VRM (1.0 or 0.x), poses it before it is ever seen, and puts weights and poses on it. */
-import { Box3, Euler, MathUtils, Object3D, Quaternion, Texture, Vector3, type AnimationClip, type Scene } from "three";
+import { Box3, Euler, MathUtils, Object3D, Quaternion, Texture, Vector3, type Scene } from "three";
 import { GLTFLoader } from "three/examples/jsm/loaders/GLTFLoader.js";
 import { VRMHumanBoneList, VRMLoaderPlugin, VRMUtils, type VRM, type VRMExpressionManager, type VRMHumanBoneName } from "@pixiv/three-vrm";
 import type { Override, Traits, Weights } from "./expression";
@@ -106,7 +106,6 @@ export class Avatar {
     };
     put("head", onHead(0, 0.35, 0));
     put("crown", onHead(0, 0.55, 0));
-    put("neck", at("neck"));
     for (const [side, sign] of [["left", 1], ["right", -1]] as const) {
       put(`${side}Cheek`, onHead(sign * 0.26, 0.24, 0.42));
       put(`${side}UpperArm`, at(`${side}UpperArm`));
@@ -185,10 +184,6 @@ export class Avatar {
   settle(): void {
     this.vrm.scene.updateMatrixWorld(true);
     this.vrm.springBoneManager?.reset();
-  }
-
-  play(clip: AnimationClip): void {
-    this.puppet.play(clip);
   }
 
   dispose(): void {

@@ -26,7 +26,7 @@ const AVATAR_FILE = /\.vrm$/i;
 const CLIP_FILE = /\.(vrma|fbx|glb|gltf)$/i;
 
 /** Sent to the window when she was touched, with the part of her as `detail.region`. */
-export const TOUCHED = "alice:touch";
+const TOUCHED = "alice:touch";
 
 const reason = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
@@ -140,7 +140,7 @@ export class Figure {
       const clip = await readClip(file.name, data, avatar.vrm, avatar.dials);
       if (avatar !== this.avatar) return;
       this.life.performer.stop();
-      avatar.play(clip);
+      avatar.puppet.play(clip);
     } catch (error) {
       this.host.say("error", `\`${file.name}\` can't be played: ${reason(error)}`, "Drop a VRMA, or an FBX or GLB with a skeleton as Mixamo's.");
     }

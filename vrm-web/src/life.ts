@@ -194,6 +194,6 @@ export class Life {
     this.#fidgetIn -= dtS;
     if (this.#fidgetIn > 0) return;
     this.#fidgetIn = FIDGET_EACH_S;
-    if (this.random() < FIDGET_CHANCE) this.performer.play(pick(this.random, FIDGETS));
+    if (this.performer.idle && this.random() < FIDGET_CHANCE) this.performer.play(pick(this.random, FIDGETS));
   }
 }

@@ -16,7 +16,6 @@ export type Joint =
   | "crown"
   | "leftCheek"
   | "rightCheek"
-  | "neck"
   | `${"left" | "right"}${"UpperArm" | "LowerArm" | "Hand" | "Fingers"}`;
 export type Joints = Partial<Record<Joint, Point>>;
 
