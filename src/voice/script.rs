@@ -59,7 +59,9 @@ impl Language {
             Self::Japanese => {
                 "Japanese is not spoken, only shown: nothing here reads its characters"
             }
-            Self::Other => "only English and Chinese are spoken: another script is shown only",
+            Self::Other => {
+                "this text is shown, not spoken: the voices here speak English and Chinese"
+            }
         }
     }
 }
