@@ -127,6 +127,7 @@ fn input(event: &Event) -> Option<Input> {
         Event::SegmentReady(_)
         | Event::SegmentStarted { .. }
         | Event::SegmentProgress { .. }
+        | Event::SegmentWaiting { .. }
         | Event::SegmentFinished { .. }
         | Event::SegmentSkipped { .. }
         | Event::SpeakingStarted { .. } => event.turn().map(Input::VoiceAlive),

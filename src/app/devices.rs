@@ -209,6 +209,12 @@ impl RemoteAcks for Connected {
             acks.finished(segment);
         }
     }
+
+    fn waiting(&mut self, segment: SegmentId) {
+        if let Some(acks) = &mut self.acks {
+            acks.waiting(segment);
+        }
+    }
 }
 
 impl Drop for Connected {

@@ -77,6 +77,8 @@ mod tests {
             output_rate: 24_000,
             echo_cancelled: false,
             half_duplex: false,
+            acknowledges: false,
+            sets_volume: false,
         }
     }
 

@@ -150,6 +150,7 @@ fn matters(event: &Event) -> bool {
             | SegmentReady(_)
             | SegmentStarted { .. }
             | SegmentProgress { .. }
+            | SegmentWaiting { .. }
             | SegmentFinished { .. }
             | SpeakingStarted { .. }
             | SpeakingEnded { .. }
@@ -377,6 +378,7 @@ impl Hearing {
             }
             TokenEmitted { turn, .. } | ThinkingUpdated { turn, .. } => Input::Alive(*turn),
             SegmentReady(segment) => Input::Alive(segment.id.turn),
+            SegmentWaiting { segment } => Input::Alive(segment.turn),
             SpeakingEnded { turn, .. } | TurnDiscarded { turn } => Input::Over(*turn),
             TurnCompleted { turn, .. } | TurnFailed { turn, .. } => Input::Done(*turn),
             Interrupted { turn, .. } => Input::Interrupted(*turn),

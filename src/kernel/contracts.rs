@@ -131,6 +131,11 @@ pub enum Event {
         /// Audio of the segment that was heard, ms.
         played_ms: f64,
     },
+    /// The speaker may not play a segment yet: a browser waits for a tap. Repeated while that lasts.
+    SegmentWaiting {
+        /// The segment.
+        segment: SegmentId,
+    },
     /// The last sample of a segment was played.
     SegmentFinished {
         /// The segment.
@@ -210,6 +215,7 @@ impl Event {
             Self::SegmentReady(segment) => Some(segment.id.turn),
             Self::SegmentStarted { segment }
             | Self::SegmentProgress { segment, .. }
+            | Self::SegmentWaiting { segment }
             | Self::SegmentFinished { segment }
             | Self::SegmentSkipped { segment, .. } => Some(segment.turn),
             Self::Feeling { segment, .. } => segment.map(|segment| segment.turn),

@@ -142,6 +142,9 @@ pub enum SpeakerEvent {
     Progress(SegmentId, Duration),
     /// The last sample of a segment was played.
     Finished(SegmentId),
+    /// The device has the segment and may not play it yet: a browser waits for a tap. Repeated while
+    /// that lasts.
+    Waiting(SegmentId),
     /// Everything queued was played.
     Drained,
     /// The device is gone; one line says why. What was queued is lost.
@@ -205,6 +208,13 @@ pub struct RemoteHello {
     /// It cannot listen while it plays: the ears close while the voice speaks.
     #[serde(default)]
     pub half_duplex: bool,
+    /// It acknowledges what it plays, so nothing counts as heard before it says so. Of a device that
+    /// does not promise it, sound is taken to play from the moment that it was sent.
+    #[serde(default)]
+    pub acknowledges: bool,
+    /// It sets the volume itself, also of what it has already; otherwise the volume is in the samples.
+    #[serde(default)]
+    pub sets_volume: bool,
 }
 
 /// What goes down to a remote device, in order.
@@ -228,6 +238,8 @@ pub enum RemoteOut {
     },
     /// Lower the sound by 18 dB, or bring it back.
     Duck(bool),
+    /// Play so loud, 0–1. Sent to devices that set their volume.
+    Volume(f32),
 }
 
 /// The microphone side of a connected remote device.
@@ -243,6 +255,8 @@ pub trait RemoteAcks: Send {
     fn played(&mut self, segment: SegmentId, played: Duration);
     /// All of the segment was played.
     fn finished(&mut self, segment: SegmentId);
+    /// The segment is there and may not be played yet.
+    fn waiting(&mut self, segment: SegmentId);
 }
 
 /// A remote device that was let in. Dropping it disconnects; the local devices take over again.

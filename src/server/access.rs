@@ -18,8 +18,8 @@ pub(super) enum Door {
     Page,
     /// Everything that tells or changes something.
     Api,
-    /// The microphone and speaker line: takes the ears and the voice over, so the token is always
-    /// needed.
+    /// The microphone and speaker line: takes the ears and the voice over, so without the token only
+    /// our own page on this machine may open it.
     Audio,
 }
 
@@ -77,15 +77,16 @@ pub(super) fn decide(
     }
     let listed = |origin: &str| origins.iter().any(|listed| listed.eq_ignore_ascii_case(origin));
     let own = |origin: &str| origin.strip_prefix("http://").is_some_and(|rest| rest == host);
-    let cross_origin = match caller.origin {
-        Some(origin) if own(origin) => false,
-        Some(origin) if listed(origin) => true,
+    let (cross_origin, own_page) = match caller.origin {
+        Some(origin) if own(origin) => (false, true),
+        Some(origin) if listed(origin) => (true, false),
         Some(_) => return Err(foreign_origin()),
         // Without an origin a browser still tells whose page asked. Pages of other sites may not; a
         // link to the page may be followed from anywhere.
-        None if door == Door::Page => false,
+        None if door == Door::Page => (false, false),
         None => match caller.fetch_site {
-            None | Some("same-origin" | "none") => false,
+            Some("same-origin") => (false, true),
+            None | Some("none") => (false, false),
             Some(_) => return Err(foreign_origin()),
         },
     };
@@ -98,7 +99,9 @@ pub(super) fn decide(
     let enough = match door {
         Door::Page => true,
         Door::Api => pass.token || pass.local,
-        Door::Audio => pass.token,
+        // A page of another site has another origin, and one whose name was pointed here another
+        // host. Programmes can write any origin; those of this machine get the cookie as well.
+        Door::Audio => pass.token || (pass.local && own_page),
     };
     if !enough {
         return Err(ApiError::new(
@@ -178,12 +181,42 @@ mod tests {
         let proxied = Caller { host: Some("alice.example"), forwarded: true, ..LOCAL };
         let own = Some("http://127.0.0.1:7878");
         let foreign = Some("https://evil.example");
+        let other_port = Some("http://127.0.0.1:3000");
+        let tls = Some("https://127.0.0.1:7878");
+        let listed = Some("https://alice.example");
+        let rebound = Caller {
+            host: Some("evil.example:7878"),
+            origin: Some("http://evil.example:7878"),
+            ..LOCAL
+        };
+        let far_page = Caller { origin: Some("http://192.0.2.1:7878"), ..far };
         let cases = [
             (Door::Api, LOCAL, Ok(())),
             (Door::Api, Caller { host: Some("localhost:1"), ..LOCAL }, Ok(())),
             (Door::Api, Caller { host: Some("[::1]:1"), ..LOCAL }, Ok(())),
             (Door::Api, Caller { origin: own, ..LOCAL }, Ok(())),
             (Door::Audio, LOCAL, Err("token_needed")),
+            (Door::Audio, Caller { fetch_site: Some("none"), ..LOCAL }, Err("token_needed")),
+            (Door::Audio, Caller { origin: own, ..LOCAL }, Ok(())),
+            (Door::Audio, Caller { fetch_site: Some("same-origin"), ..LOCAL }, Ok(())),
+            (Door::Audio, Caller { origin: foreign, ..LOCAL }, Err("origin_refused")),
+            (Door::Audio, Caller { origin: other_port, ..LOCAL }, Err("origin_refused")),
+            (Door::Audio, Caller { origin: Some("null"), ..LOCAL }, Err("origin_refused")),
+            (Door::Audio, Caller { origin: tls, ..LOCAL }, Err("origin_refused")),
+            (Door::Audio, Caller { fetch_site: Some("same-site"), ..LOCAL }, Err("origin_refused")),
+            // A name that was pointed at this machine is its page's own origin, and a foreign host.
+            (Door::Audio, rebound, Err("host_refused")),
+            (Door::Audio, Caller { origin: own, forwarded: true, ..LOCAL }, Err("token_needed")),
+            (Door::Audio, Caller { origin: own, peer: elsewhere, ..LOCAL }, Err("token_needed")),
+            (Door::Audio, far_page, Err("token_needed")),
+            (Door::Audio, Caller { token, ..far_page }, Ok(())),
+            (Door::Audio, Caller { token: Some("wrong"), ..far_page }, Err("token_needed")),
+            // A listed origin is let in with the token only, whatever the host that a proxy sends on.
+            (Door::Audio, Caller { origin: listed, ..LOCAL }, Err("token_needed")),
+            (Door::Audio, Caller { origin: listed, ..proxied }, Err("token_needed")),
+            (Door::Audio, Caller { origin: listed, token, ..proxied }, Ok(())),
+            (Door::Audio, Caller { origin: listed, token, forwarded: true, ..LOCAL }, Ok(())),
+            (Door::Audio, Caller { origin: foreign, token, ..proxied }, Err("origin_refused")),
             (Door::Audio, Caller { token, ..LOCAL }, Ok(())),
             (Door::Audio, Caller { token, origin: foreign, ..LOCAL }, Err("origin_refused")),
             (Door::Api, Caller { origin: foreign, ..LOCAL }, Err("origin_refused")),

@@ -108,6 +108,8 @@ async fn talk(
         "output_rate": hello.output_rate,
         "echo_cancelled": hello.echo_cancelled,
         "half_duplex": hello.half_duplex,
+        "acknowledges": hello.acknowledges,
+        "sets_volume": hello.sets_volume,
     });
     if sink.send(Frame::Text(ready.to_string().into())).await.is_err() {
         return End::Gone;
@@ -202,6 +204,7 @@ fn frame(message: &Message) -> Frame {
 enum Ack {
     Played { turn: TurnId, index: u32, ms: f64 },
     Finished { turn: TurnId, index: u32 },
+    Waiting { turn: TurnId, index: u32 },
 }
 
 /// Takes what the device sends.
@@ -231,6 +234,7 @@ async fn up(
                     }
                 }
                 Ok(Ack::Finished { turn, index }) => acks.finished(SegmentId { turn, index }),
+                Ok(Ack::Waiting { turn, index }) => acks.waiting(SegmentId { turn, index }),
                 Err(error) => {
                     let reason = format!("the message can't be read: {error}");
                     return End::close(End::MALFORMED, reason);

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::extract::{ConnectInfo, Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, Version, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
@@ -27,7 +27,7 @@ pub(super) async fn guard(
         host: text(header::HOST),
         origin: text(header::ORIGIN),
         fetch_site: text(HeaderName::from_static("sec-fetch-site")),
-        forwarded: headers.contains_key("forwarded") || headers.contains_key("x-forwarded-for"),
+        forwarded: came_through_a_proxy(headers, request.version()),
         token: token.as_deref(),
     };
     let door = Door::of(request.uri().path());
@@ -61,6 +61,21 @@ pub(super) async fn guard(
         );
     }
     response
+}
+
+/// Whether a proxy says so, in one of the ways that proxies have. What no browser speaks any more,
+/// HTTP/1.0, is what nginx sends on unless it is told otherwise, without any such header.
+fn came_through_a_proxy(headers: &HeaderMap, version: Version) -> bool {
+    const SIGNS: [&str; 7] = [
+        "forwarded",
+        "x-forwarded-for",
+        "x-forwarded-host",
+        "x-forwarded-proto",
+        "x-forwarded-server",
+        "x-real-ip",
+        "via",
+    ];
+    version < Version::HTTP_11 || SIGNS.iter().any(|sign| headers.contains_key(*sign))
 }
 
 fn shown_token(headers: &HeaderMap, uri: &Uri, cookie: &str) -> Option<String> {

@@ -258,7 +258,9 @@ impl Inner {
 
 fn weight(event: &Event) -> Weight {
     match event {
-        Event::Level { .. } | Event::SegmentProgress { .. } => Weight::Passing,
+        Event::Level { .. } | Event::SegmentProgress { .. } | Event::SegmentWaiting { .. } => {
+            Weight::Passing
+        }
         Event::SegmentReady(_)
         | Event::SegmentStarted { .. }
         | Event::SegmentFinished { .. }

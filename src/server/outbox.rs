@@ -30,6 +30,14 @@ pub(super) enum Mark {
     End { turn: TurnId, index: u32 },
     Flush { turn: Option<TurnId> },
     Duck { on: bool },
+    Volume { volume: f32 },
+}
+
+impl Mark {
+    /// How loud it is: of several that wait only the last counts, and a flush leaves it.
+    fn is_loudness(&self) -> bool {
+        matches!(self, Self::Duck { .. } | Self::Volume { .. })
+    }
 }
 
 /// A queue in order, but for `flush`: it overtakes and removes the sound that waits.
@@ -65,18 +73,24 @@ impl Outbox {
                 self.queue.extend(samples.chunks(frame).map(|part| Message::Sound(part.to_vec())));
             }
             RemoteOut::Flush { turn } => {
-                self.queue.retain(|waiting| matches!(waiting, Message::Mark(Mark::Duck { .. })));
+                self.queue.retain(|it| matches!(it, Message::Mark(mark) if mark.is_loudness()));
                 self.samples = 0;
                 self.queue.push_front(Message::Mark(Mark::Flush { turn }));
             }
-            // Lowering helps only what is already there, so it does not wait behind what is to come;
-            // of several that wait only the last counts.
-            RemoteOut::Duck(on) => {
-                self.queue.retain(|waiting| !matches!(waiting, Message::Mark(Mark::Duck { .. })));
-                self.queue.push_front(Message::Mark(Mark::Duck { on }));
-            }
+            RemoteOut::Duck(on) => self.loudness(Mark::Duck { on }),
+            RemoteOut::Volume(volume) => self.loudness(Mark::Volume { volume }),
         }
         self.samples <= self.rate * LIMIT_S
+    }
+
+    /// Loudness is about what is already there, so it does not wait behind what is to come.
+    fn loudness(&mut self, mark: Mark) {
+        let kind = std::mem::discriminant(&mark);
+        self.queue.retain(|waiting| match waiting {
+            Message::Mark(waiting) => std::mem::discriminant(waiting) != kind,
+            Message::Sound(_) => true,
+        });
+        self.queue.push_front(Message::Mark(mark));
     }
 
     pub(super) fn pop(&mut self) -> Option<Message> {
@@ -129,12 +143,19 @@ mod tests {
             [Message::Mark(Mark::Flush { turn: Some(TurnId(3)) }), Message::Sound(vec![2; 50])]
         );
         outbox.push(RemoteOut::Sound(vec![3; 10]));
+        outbox.push(RemoteOut::Volume(0.25));
         outbox.push(RemoteOut::Duck(true));
         outbox.push(RemoteOut::Duck(false));
-        assert_eq!(
-            all(&mut outbox),
-            [Message::Mark(Mark::Duck { on: false }), Message::Sound(vec![3; 10])]
-        );
+        outbox.push(RemoteOut::Volume(0.5));
+        let loudness =
+            [Message::Mark(Mark::Volume { volume: 0.5 }), Message::Mark(Mark::Duck { on: false })];
+        let [volume, duck] = loudness.clone();
+        assert_eq!(all(&mut outbox), [volume, duck, Message::Sound(vec![3; 10])]);
+        outbox.push(RemoteOut::Duck(false));
+        outbox.push(RemoteOut::Volume(0.5));
+        outbox.push(RemoteOut::Sound(vec![3; 10]));
+        outbox.push(RemoteOut::Flush { turn: None });
+        assert_eq!(all(&mut outbox)[1..], loudness);
         assert!(outbox.push(RemoteOut::Sound(vec![0; 300_000])));
         assert!(!outbox.push(RemoteOut::Sound(vec![0; 1])));
     }

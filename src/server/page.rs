@@ -53,10 +53,12 @@ pub(super) async fn index(
     let out = response.headers_mut();
     out.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     if pass.local || pass.token {
+        let proxied_tls = headers.get("x-forwarded-proto").is_some_and(|kind| kind == "https");
         let cookie = format!(
-            "{}={}; Path=/; HttpOnly; SameSite=Strict; Max-Age=31536000",
+            "{}={}; Path=/; HttpOnly; SameSite=Strict; Max-Age=31536000{}",
             shared.cookie_name(),
-            shared.token.reveal()
+            shared.token.reveal(),
+            if proxied_tls { "; Secure" } else { "" }
         );
         if let Ok(mut cookie) = HeaderValue::from_str(&cookie) {
             cookie.set_sensitive(true);

@@ -73,6 +73,10 @@ impl RemoteAcks for KeepAcks {
     fn finished(&mut self, segment: SegmentId) {
         self.0.lock().unwrap().push(format!("{segment} end"));
     }
+
+    fn waiting(&mut self, segment: SegmentId) {
+        self.0.lock().unwrap().push(format!("{segment} waits"));
+    }
 }
 
 impl RemoteDevices for Devices {
@@ -500,6 +504,15 @@ async fn other_sites_and_strangers_are_kept_out() {
     assert!(matches!(foreign, Err(tungstenite::Error::Http(answer)) if answer.status() == 403));
     let nobody = tokio_tungstenite::connect_async(house.audio("")).await;
     assert!(matches!(nobody, Err(tungstenite::Error::Http(answer)) if answer.status() == 401));
+    let at = house.server.address().get().unwrap();
+    let by_page = |origin: String| {
+        let mut request = house.audio("");
+        request.headers_mut().insert("origin", origin.parse().unwrap());
+        tokio_tungstenite::connect_async(request)
+    };
+    assert!(by_page(format!("http://{at}")).await.is_ok(), "our own page on this machine");
+    let other = by_page("http://127.0.0.1:1".into()).await;
+    assert!(matches!(other, Err(tungstenite::Error::Http(answer)) if answer.status() == 403));
     // From afar the server says that it lives, and no more.
     let health = client().get(house.url("healthz")).header("x-forwarded-for", "192.0.2.1");
     let health: Value = health.send().await.unwrap().json().await.unwrap();
@@ -518,10 +531,18 @@ async fn the_page_brings_the_token_as_a_cookie_to_who_may_have_it() {
     let far = |path: &str| client().get(house.url(path)).header("x-forwarded-for", "192.0.2.1");
     let answer = far("history").header(header::COOKIE, cookie).send().await.unwrap();
     assert_eq!(answer.status(), 200);
+    for sign in ["forwarded", "x-forwarded-proto", "x-forwarded-host", "x-real-ip", "via"] {
+        let stranger = client().get(house.url("")).header(sign, "something").send().await.unwrap();
+        assert!(!stranger.headers().contains_key(header::SET_COOKIE), "{sign}");
+    }
+    let old = client().get(house.url("")).version(reqwest::Version::HTTP_10).send().await.unwrap();
+    assert!(!old.headers().contains_key(header::SET_COOKIE), "a proxy without a word of it");
     assert!(!far("").send().await.unwrap().headers().contains_key(header::SET_COOKIE));
     let no_redirect = reqwest::redirect::Policy::none();
     let shy = reqwest::Client::builder().no_proxy().redirect(no_redirect).build().unwrap();
     let with = house.url(&format!("?token={}", house.token()));
+    let tls = shy.get(&with).header("x-forwarded-proto", "https").send().await.unwrap();
+    assert!(tls.headers()[header::SET_COOKIE].to_str().unwrap().ends_with("; Secure"));
     let answer = shy.get(with).header("x-forwarded-for", "192.0.2.1").send().await.unwrap();
     assert_eq!(
         (answer.status().as_u16(), &answer.headers()[header::LOCATION]),
@@ -602,14 +623,18 @@ async fn a_remote_device_is_heard_and_hears() {
     down.send(RemoteOut::Flush { turn: Some(TurnId(2)) }).await.unwrap();
     assert_eq!(text(&mut line).await, json!({"type": "flush", "turn": 2}));
 
+    down.send(RemoteOut::Volume(0.5)).await.unwrap();
+    assert_eq!(text(&mut line).await, json!({"type": "volume", "volume": 0.5}));
+
     line.send(Message::binary(vec![1, 0, 2])).await.unwrap();
     line.send(Message::binary(vec![0])).await.unwrap();
+    line.send(Message::text(r#"{"type":"waiting","turn":2,"index":0}"#)).await.unwrap();
     line.send(Message::text(r#"{"type":"played","turn":2,"index":0,"ms":120.5}"#)).await.unwrap();
     line.send(Message::text(r#"{"type":"finished","turn":2,"index":0}"#)).await.unwrap();
     line.send(Message::text("nonsense")).await.unwrap();
     assert_eq!(closed(&mut line).await.0, 1007);
     assert_eq!(*house.devices.heard.lock().unwrap(), [1, 2]);
-    assert_eq!(*house.devices.acks.lock().unwrap(), ["2.0 120", "2.0 end"]);
+    assert_eq!(*house.devices.acks.lock().unwrap(), ["2.0 waits", "2.0 120", "2.0 end"]);
     // The link was dropped, so the house knows.
     assert!(down.is_closed());
 }

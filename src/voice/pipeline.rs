@@ -53,11 +53,20 @@ pub struct Rules {
     /// A speaker that says nothing for so many ms more than it should need for the rest of a segment
     /// is given up for that turn.
     pub stall_ms: f64,
+    /// How long a device may wait for the permission to play, ms. The ears give a turn up after the
+    /// same time.
+    pub wait_ms: f64,
 }
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { voice: true, look_ahead: 2, synthesis_ms: 10_000.0, stall_ms: 5_000.0 }
+        Self {
+            voice: true,
+            look_ahead: 2,
+            synthesis_ms: 10_000.0,
+            stall_ms: 5_000.0,
+            wait_ms: 60_000.0,
+        }
     }
 }
 
@@ -307,6 +316,12 @@ impl Pipeline {
             SpeakerEvent::Started(segment) => (segment, turn::Played::Started),
             SpeakerEvent::Progress(segment, played) => (segment, turn::Played::Until(played)),
             SpeakerEvent::Finished(segment) => (segment, turn::Played::Whole),
+            SpeakerEvent::Waiting(segment) => {
+                if let Some(turn) = self.turns.get_mut(&segment.turn) {
+                    turn.waits(segment.index, &self.rules, now_ms, out);
+                }
+                return;
+            }
             SpeakerEvent::Drained => return,
             SpeakerEvent::Lost(reason) => return self.lost(&reason, now_ms, out),
             SpeakerEvent::Ready(name) => return self.ready(&name, out),

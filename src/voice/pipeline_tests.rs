@@ -111,6 +111,7 @@ fn line(output: &Output) -> String {
         Output::Publish(event) => match event {
             Event::SegmentStarted { segment } => format!("started {segment}"),
             Event::SegmentProgress { segment, played_ms } => format!("at {segment} {played_ms}"),
+            Event::SegmentWaiting { segment } => format!("waiting {segment}"),
             Event::SegmentFinished { segment } => format!("finished {segment}"),
             Event::SegmentSkipped { segment, display, reason } => {
                 format!("skipped {segment} {display}: {reason}")
@@ -399,6 +400,31 @@ fn a_speaker_that_says_nothing_is_given_up_for_the_turn() {
         "synthesise 2.0 b",
         "the next turn tries again"
     );
+}
+
+#[test]
+fn a_speaker_that_waits_for_a_tap_is_waited_for_but_not_for_ever() {
+    let mut rig = Rig::new(Rules { stall_ms: 500.0, wait_ms: 2_000.0, ..Rules::default() });
+    rig.begin(1, false);
+    rig.token(1, "a|");
+    rig.give(Input::Generated(turn(1)));
+    rig.make(1, 0);
+    let waits = || Input::Speaker(SpeakerEvent::Waiting(segment(1, 0)));
+    for at in [1_000.0, 2_000.0, 3_000.0] {
+        rig.now = at;
+        assert_eq!(rig.give(waits()), ["waiting 1.0"], "{at}");
+        assert_eq!(rig.pipeline.next_deadline(), Some(at + 1_500.0));
+    }
+    // A tap, and later another wait: it is counted anew.
+    rig.now = 3_100.0;
+    assert!(rig.started(1, 0).contains(&"started 1.0".to_owned()));
+    rig.now = 4_000.0;
+    assert_eq!(rig.give(waits()), ["waiting 1.0"]);
+    rig.now = 6_001.0;
+    assert!(rig.give(waits()).is_empty(), "too long");
+    let said = rig.give(Input::Tick);
+    assert_eq!(said[..2], ["silence", "notice speaker_stalled"]);
+    assert!(rig.give(waits()).is_empty(), "a turn that is over");
 }
 
 #[test]

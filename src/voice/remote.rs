@@ -23,8 +23,8 @@ const FRAME_MS: usize = 40;
 /// is spoken, and the device keeps what it can't play yet; one that does not read is let go.
 const WAITING: usize = 1_024;
 
-/// Plays on a device at the other end of a line. Without acknowledgements the clock stands for them:
-/// sound is taken to play from the moment that the first of it was sent.
+/// Plays on a device at the other end of a line. For a device that does not acknowledge the clock
+/// stands in: sound is taken to play from the moment that the first of it was sent.
 pub struct RemoteSpeaker {
     shared: Pacer<Shared>,
     jobs: Mutex<std_mpsc::Sender<(u64, SegmentId, Arc<Pcm>)>>,
@@ -33,6 +33,8 @@ pub struct RemoteSpeaker {
 struct Shared {
     name: String,
     rate: u32,
+    /// The device sets the volume, not the samples.
+    sets_volume: bool,
     clock: Arc<dyn Clock>,
     port: SpeakerPort,
     state: Mutex<State>,
@@ -74,11 +76,12 @@ impl RemoteSpeaker {
             out: Some(out),
             epoch: 0,
             track: Track::default(),
-            acknowledges: false,
+            acknowledges: hello.acknowledges,
             volume: 1.0,
         };
         let state = Mutex::new(state);
-        let shared = Pacer::start(Shared { name: name.to_owned(), rate, clock, port, state });
+        let (name, sets_volume) = (name.to_owned(), hello.sets_volume);
+        let shared = Pacer::start(Shared { name, rate, sets_volume, clock, port, state });
         let (jobs, asked) = std_mpsc::channel();
         let (sender, wake) = shared.share();
         std::thread::Builder::new()
@@ -168,7 +171,7 @@ impl Shared {
     }
 
     fn sound(&self, epoch: u64, samples: &[f32]) -> bool {
-        let volume = self.state().volume;
+        let volume = if self.sets_volume { 1.0 } else { self.state().volume };
         self.pass(epoch, RemoteOut::Sound(samples.iter().map(|s| to_s16(s * volume)).collect()))
     }
 
@@ -216,7 +219,11 @@ impl Speaker for RemoteSpeaker {
 
     fn set_volume(&self, volume: f32) {
         let volume = if volume.is_finite() { volume.clamp(0.0, 1.0) } else { 0.0 };
-        self.shared.state().volume = volume;
+        let mut state = self.shared.state();
+        state.volume = volume;
+        if self.shared.sets_volume {
+            self.shared.put(&mut state, RemoteOut::Volume(volume));
+        }
     }
 }
 
@@ -242,6 +249,15 @@ impl RemoteAcks for Acks {
 
     fn finished(&mut self, segment: SegmentId) {
         self.take(segment, None);
+    }
+
+    fn waiting(&mut self, segment: SegmentId) {
+        let Some(shared) = self.0.upgrade() else { return };
+        let mut state = shared.state();
+        if state.track.holds(segment) {
+            state.acknowledges = true;
+            shared.port.send(SpeakerEvent::Waiting(segment));
+        }
     }
 }
 

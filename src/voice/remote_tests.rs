@@ -18,17 +18,22 @@ fn hello(output_rate: u32) -> RemoteHello {
         output_rate,
         echo_cancelled: false,
         half_duplex: false,
+        acknowledges: false,
+        sets_volume: false,
     }
 }
 
 impl Rig {
     fn new() -> Self {
+        Self::of(&hello(8_000))
+    }
+
+    fn of(hello: &RemoteHello) -> Self {
         let clock = FakeClock::shared();
         let switch = SpeakerSwitch::default();
         let events = switch.events().unwrap();
         let port = switch.port();
-        let (speaker, acks, out) =
-            RemoteSpeaker::new(&hello(8_000), port.clone(), clock.clone()).unwrap();
+        let (speaker, acks, out) = RemoteSpeaker::new(hello, port.clone(), clock.clone()).unwrap();
         switch.use_speaker(&port, speaker);
         Self { clock, switch, events, acks, out }
     }
@@ -129,6 +134,54 @@ async fn a_device_that_acknowledges_is_believed_and_not_the_clock() {
     rig.acks.finished(id(1));
     assert_eq!(rig.event().await, SpeakerEvent::Started(id(1)));
     assert_eq!(rig.event().await, SpeakerEvent::Finished(id(1)));
+}
+
+#[tokio::test]
+async fn a_device_that_promised_to_acknowledge_is_not_taken_to_play_before_it_says_so() {
+    let mut rig = Rig::of(&RemoteHello { acknowledges: true, ..hello(8_000) });
+    rig.play(0, 250);
+    rig.sent(0).await;
+    rig.clock.advance(ms(5_000));
+    tokio::task::yield_now().await;
+    rig.acks.waiting(id(7));
+    rig.acks.waiting(id(0));
+    assert_eq!(rig.event().await, SpeakerEvent::Waiting(id(0)), "and nothing of what it has not");
+    assert!(rig.quiet());
+    rig.acks.played(id(0), ms(20));
+    assert_eq!(rig.event().await, SpeakerEvent::Started(id(0)));
+    assert_eq!(rig.event().await, SpeakerEvent::Progress(id(0), ms(20)));
+}
+
+#[tokio::test]
+async fn what_waited_and_was_dropped_was_not_heard() {
+    let mut rig = Rig::new();
+    rig.acks.waiting(id(0));
+    rig.play(0, 250);
+    rig.sent(0).await;
+    assert_eq!(rig.event().await, SpeakerEvent::Started(id(0)), "it promised nothing");
+    let mut rig = Rig::of(&RemoteHello { acknowledges: true, ..hello(8_000) });
+    rig.play(0, 250);
+    rig.sent(0).await;
+    rig.acks.waiting(id(0));
+    assert_eq!(rig.switch.stop(), None);
+}
+
+#[tokio::test]
+async fn a_device_that_sets_its_volume_gets_it_beside_the_sound() {
+    let mut rig = Rig::of(&RemoteHello { sets_volume: true, ..hello(8_000) });
+    rig.switch.set_volume(0.5);
+    rig.play(0, 100);
+    let (mut volumes, mut loudest) = (Vec::new(), 0);
+    while let Some(message) = rig.out.recv().await {
+        match message {
+            RemoteOut::Volume(volume) => volumes.push(volume),
+            RemoteOut::Sound(frame) => loudest = loudest.max(frame.into_iter().max().unwrap()),
+            RemoteOut::End(_) => break,
+            _ => {}
+        }
+    }
+    assert_eq!(volumes, [1.0, 0.5]);
+    assert!((i32::from(loudest) - 8192).abs() < 1_000, "{loudest}");
 }
 
 #[tokio::test]

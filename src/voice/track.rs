@@ -71,7 +71,7 @@ impl Track {
         played: Option<Duration>,
     ) -> Vec<SpeakerEvent> {
         let mut events = Vec::new();
-        if !self.queue.iter().any(|(segment, _)| *segment == named) {
+        if !self.holds(named) {
             return events;
         }
         while let Some((segment, length)) = self.queue.front().copied() {
@@ -92,6 +92,11 @@ impl Track {
             break;
         }
         events
+    }
+
+    /// Whether the segment is queued and not over.
+    pub(super) fn holds(&self, named: SegmentId) -> bool {
+        self.queue.iter().any(|(segment, _)| *segment == named)
     }
 
     /// How long after the last [`Track::advance`] the next event comes.

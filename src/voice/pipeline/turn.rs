@@ -37,6 +37,8 @@ pub(super) struct Turn {
     sounding: bool,
     /// When the speaker was last heard of, or was handed something while it had nothing.
     speaker_ms: f64,
+    /// Since when the device has been waiting for the permission to play.
+    waits_since_ms: Option<f64>,
     clause_asked: bool,
     sound_made: bool,
     /// Stages that were reached while the turn was a draft.
@@ -83,6 +85,7 @@ impl Turn {
             done: 0,
             sounding: false,
             speaker_ms: 0.0,
+            waits_since_ms: None,
             clause_asked: false,
             sound_made: false,
             stages: Vec::new(),
@@ -295,6 +298,7 @@ impl Turn {
             return;
         }
         self.speaker_ms = now_ms;
+        self.waits_since_ms = None;
         // Speakers play in order, so whatever was handed over before this one is over.
         for earlier in self.done..index {
             self.finish(earlier, now_ms, out);
@@ -307,6 +311,17 @@ impl Turn {
             }
             Played::Whole => self.finish(index, now_ms, out),
         }
+    }
+
+    /// The device may not play yet. It is waited for, but not for ever.
+    pub(super) fn waits(&mut self, index: u32, rules: &Rules, now_ms: f64, out: &mut Vec<Output>) {
+        let index = index as usize;
+        let since_ms = *self.waits_since_ms.get_or_insert(now_ms);
+        if self.halted || !self.is_playing(index) || now_ms - since_ms > rules.wait_ms {
+            return;
+        }
+        self.speaker_ms = now_ms;
+        out.push(Output::Publish(Event::SegmentWaiting { segment: self.name(index) }));
     }
 
     fn is_playing(&self, index: usize) -> bool {
