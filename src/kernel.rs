@@ -11,4 +11,5 @@ pub mod load;
 pub mod ports;
 pub mod resample;
 pub mod scene;
+pub mod sound_system;
 pub mod wav;

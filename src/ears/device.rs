@@ -15,6 +15,7 @@ use super::ring::stamp;
 use super::tap::{Inlet, Tap, tap};
 use super::watchdog::{Candidate, Fault, Loop, Seen};
 use crate::kernel::clock::Clock;
+use crate::kernel::sound_system::sound_host;
 
 /// Callbacks a second that are asked for: 20 ms each.
 const CALLBACKS: u32 = 50;
@@ -40,7 +41,7 @@ pub struct DeviceInfo {
 /// # Errors
 /// One line when the sound system does not answer.
 pub fn list_inputs() -> anyhow::Result<(String, Vec<DeviceInfo>)> {
-    let host = cpal::default_host();
+    let host = sound_host();
     let default = host.default_input_device();
     let devices = host.input_devices().context("the sound system lists no inputs")?;
     Ok((host.id().to_string(), infos(devices, default.as_ref())))
@@ -51,7 +52,7 @@ pub fn list_inputs() -> anyhow::Result<(String, Vec<DeviceInfo>)> {
 /// # Errors
 /// One line when the sound system does not answer.
 pub fn list_outputs() -> anyhow::Result<(String, Vec<DeviceInfo>)> {
-    let host = cpal::default_host();
+    let host = sound_host();
     let default = host.default_output_device();
     let devices = host.output_devices().context("the sound system lists no outputs")?;
     Ok((host.id().to_string(), infos(devices, default.as_ref())))
@@ -102,7 +103,7 @@ impl System {
     }
 
     fn host(&mut self) -> &Host {
-        self.host.get_or_insert_with(cpal::default_host)
+        self.host.get_or_insert_with(sound_host)
     }
 
     /// Looks what devices there are; `wanted` is part of a name.

@@ -10,6 +10,7 @@ use indicatif::HumanBytes;
 use super::{Check, State};
 use crate::cli::Context;
 use crate::config::{Home, Settings};
+use crate::kernel::sound_system::sound_host;
 use crate::lock::Lock;
 use crate::models::{self, Manifest};
 use crate::{llm, onnx};
@@ -40,7 +41,7 @@ pub(super) fn settings(context: &Context) -> Vec<Check> {
 }
 
 pub(super) fn audio(settings: &Settings) -> Vec<Check> {
-    let host = cpal::default_host();
+    let host = sound_host();
     let names = |devices: Vec<cpal::Device>| -> Vec<String> {
         devices.iter().map(ToString::to_string).collect()
     };

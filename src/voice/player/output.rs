@@ -10,6 +10,7 @@ use rodio::{DeviceSinkBuilder, MixerDeviceSink};
 
 use super::deck::{Controls, Deck, Feed, deck};
 use crate::kernel::ports::EchoReference;
+use crate::kernel::sound_system::sound_host;
 use crate::voice::tap::Tap;
 
 /// Sound that the callback makes at once: 2.5 ms.
@@ -33,7 +34,7 @@ impl Choice {
     /// # Errors
     /// One line when there is no device at all.
     pub(super) fn make(wanted: &str) -> Result<Self, String> {
-        let host = cpal::default_host();
+        let host = sound_host();
         let device = choose(&host, wanted).ok_or("no output device was found")?;
         let name = name(&device);
         Ok(Self { host, device, name })
