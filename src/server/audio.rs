@@ -35,6 +35,9 @@ const PING: Duration = Duration::from_secs(10);
 /// A device that sends nothing for so long, not even answers to pings, is gone.
 const SILENCE: Duration = Duration::from_secs(30);
 
+/// How long a device may take to answer a close.
+const FAREWELL: Duration = Duration::from_secs(1);
+
 /// Why the line ends.
 #[derive(Debug)]
 enum End {
@@ -82,8 +85,15 @@ async fn serve(shared: Arc<Shared>, socket: WebSocket) {
     if let End::Close(code, reason) = end {
         tracing::info!(code, "remote device disconnected");
         let close = Frame::Close(Some(CloseFrame { code, reason: short(reason).into() }));
+        let farewell = async {
+            // A connection that is closed with something unread in it is reset, and a browser that can't
+            // write its sound any more does not read why. So all of it is read, up to its own close.
+            if sink.send(close).await.is_ok() {
+                while let Some(Ok(_)) = stream.next().await {}
+            }
+        };
         // It may be gone already.
-        let _ = tokio::time::timeout(Duration::from_secs(1), sink.send(close)).await;
+        let _ = tokio::time::timeout(FAREWELL, farewell).await;
     }
 }
 

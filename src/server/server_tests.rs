@@ -668,6 +668,25 @@ async fn devices_that_break_the_rules_are_told_why() {
 }
 
 #[tokio::test]
+async fn a_device_that_speaks_while_the_line_is_closed_still_learns_why() {
+    let house = House::start().await;
+    let token = house.token();
+    for _ in 0..20 {
+        let mut line = house.device(&token, hello()).await;
+        assert_eq!(text(&mut line).await["type"], "ready");
+        for part in 0..20 {
+            // A connection that is closed with sound in it that nobody read is reset, and a browser that
+            // can't write any more does not read why.
+            line.send(Message::binary(vec![0; 200_000])).await.unwrap();
+            if part == 10 {
+                house.devices.down.lock().unwrap().clear();
+            }
+        }
+        assert_eq!(closed(&mut line).await.1, "another device took over");
+    }
+}
+
+#[tokio::test]
 async fn a_device_that_does_not_read_is_let_go() {
     let house = House::start().await;
     let mut line = house.device(&house.token(), hello()).await;
