@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use crate::ears::Source;
 use crate::ears::control::EarsControl;
 use crate::ears::echo::Reference;
-use crate::ears::remote::remote_source;
+use crate::ears::remote::{Apart, remote_source};
 use crate::kernel::clock::Clock;
 use crate::kernel::contracts::{Event, Notice, NoticeLevel};
 use crate::kernel::ids::SegmentId;
@@ -100,14 +100,14 @@ impl Devices {
         }
     }
 
-    /// A remote device left; the local ones take over unless a newer one has come.
-    fn left(&self, device: u64, name: &str) {
-        let newest = self.newest();
-        if *newest != device {
-            return;
-        }
-        self.use_local_speaker();
-        let microphone = self.ears.as_ref().is_some_and(|ears| match (self.microphone)() {
+    /// Listens with the microphone of this machine, or to nothing when there is none. `apart`: the voice
+    /// sounds elsewhere, so what it says can't be taken out of what this microphone hears.
+    fn use_local_microphone(&self, apart: bool) -> bool {
+        self.ears.as_ref().is_some_and(|ears| match (self.microphone)() {
+            Some(microphone) if apart => {
+                ears.use_source(Box::new(Apart(microphone)));
+                true
+            }
             Some(microphone) => {
                 ears.use_source(microphone);
                 true
@@ -116,7 +116,17 @@ impl Devices {
                 ears.no_source();
                 false
             }
-        });
+        })
+    }
+
+    /// A remote device left; the local ones take over unless a newer one has come.
+    fn left(&self, device: u64, name: &str) {
+        let newest = self.newest();
+        if *newest != device {
+            return;
+        }
+        self.use_local_speaker();
+        let microphone = self.use_local_microphone(false);
         drop(newest);
         (self.tell)(gone(name, microphone, self.speaker.is_some()));
     }
@@ -180,6 +190,10 @@ impl RemoteDevices for Devices {
             }
             mic
         });
+        // The microphone of the device before goes away with it.
+        if mic.is_none() && acks.is_some() {
+            self.use_local_microphone(true);
+        }
         let devices = Weak::clone(&self.me);
         let name = hello.name;
         let acks = Box::new(Connected { acks, device, name, devices, _silent: silent });
@@ -224,3 +238,7 @@ impl Drop for Connected {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "devices_tests.rs"]
+mod tests;

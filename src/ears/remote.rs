@@ -64,6 +64,23 @@ impl Source for RemoteSource {
     }
 }
 
+/// A microphone of this machine while the voice sounds elsewhere: the canceller gets nothing of it, so
+/// what it says may be heard.
+pub struct Apart(pub Box<dyn Source>);
+
+impl Source for Apart {
+    fn next(&mut self, wait: Duration) -> SourceEvent {
+        self.0.next(wait)
+    }
+
+    fn echo_path(&self) -> EchoPath {
+        match self.0.echo_path() {
+            EchoPath::Cancelled => EchoPath::Open,
+            other => other,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,6 +170,21 @@ mod tests {
         assert_eq!(path(true, false), EchoPath::Cancelled);
         assert_eq!(path(false, true), EchoPath::HalfDuplex);
         assert_eq!(path(true, true), EchoPath::HalfDuplex);
+    }
+
+    #[test]
+    fn a_voice_that_sounds_elsewhere_is_not_cancelled_here() {
+        let apart = |echo_cancelled, half_duplex| {
+            let hello = RemoteHello { echo_cancelled, half_duplex, ..hello(16_000) };
+            let (mut mic, source) = remote_source(&hello, FakeClock::shared()).unwrap();
+            let mut apart = Apart(Box::new(source));
+            mic.heard(&[1; 512]);
+            assert!(matches!(apart.next(Duration::ZERO), SourceEvent::Frame { .. }));
+            apart.echo_path()
+        };
+        assert_eq!(apart(true, false), EchoPath::Open);
+        assert_eq!(apart(false, false), EchoPath::Open);
+        assert_eq!(apart(true, true), EchoPath::HalfDuplex);
     }
 
     #[test]
