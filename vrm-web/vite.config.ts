@@ -20,7 +20,7 @@ function precompress(): Plugin {
 }
 
 const alice = process.env["ALICE_URL"] ?? "http://127.0.0.1:7878";
-const routes = ["events", "chat", "interrupt", "mic", "volume", "playback", "media", "history", "healthz", "avatar.vrm"];
+const routes = ["events", "chat", "interrupt", "mic", "volume", "playback", "media", "audio", "history", "healthz", "avatar.vrm"];
 
 export default defineConfig({
   plugins: [precompress()],
@@ -30,7 +30,7 @@ export default defineConfig({
     proxy: Object.fromEntries(
       routes.map((route) => [
         `/${route}`,
-        { target: alice, changeOrigin: true, headers: { origin: alice } },
+        { target: alice, changeOrigin: true, headers: { origin: alice }, ws: route === "audio" },
       ]),
     ),
   },

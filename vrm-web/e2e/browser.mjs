@@ -19,8 +19,8 @@ const FLAGS = [
 
 export const SHOTS = process.env.ALICE_SHOTS ?? join(tmpdir(), "alice-shots");
 
-export async function openBrowser() {
-  return chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", headless: true, args: FLAGS });
+export async function openBrowser(more = []) {
+  return chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", headless: true, args: [...FLAGS, ...more] });
 }
 
 /** Opens the page and waits for the avatar. `problems` fills with page errors. */

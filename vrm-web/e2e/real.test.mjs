@@ -3,17 +3,13 @@
  * (or under `CARGO_TARGET_DIR`). Without a programme the tests are skipped and say so.
  */
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { fileURLToPath } from "node:url";
+import { skip, startAlice as start, stopAlice } from "./alice.mjs";
 import { colours, look, openBrowser, openness, openPage, record, recorded, shot, until } from "./browser.mjs";
 
-const target = process.env.CARGO_TARGET_DIR ?? fileURLToPath(new URL("../../target", import.meta.url));
-const BIN = process.env.ALICE_BIN ?? join(target, "release", "alice");
-const skip = existsSync(BIN) ? false : `no programme at ${BIN}: build it, or set ALICE_BIN`;
 /** A model on a busy machine may take long to begin. */
 const REPLY_MS = 90_000;
 const QUESTION = "Tell me a short happy story about a rabbit.";
@@ -22,29 +18,7 @@ let browser;
 let alice;
 let home;
 
-/** Starts Alice and waits for the line with her address. */
-async function startAlice(listen = "127.0.0.1:0", settings = []) {
-  const args = ["run", "--home", home];
-  for (const setting of [`server.listen=${listen}`, "ears.enabled=false", ...settings]) args.push("--set", setting);
-  if (process.env.ALICE_ARGS) args.push(...process.env.ALICE_ARGS.split(" "));
-  const child = spawn(BIN, args, { stdio: ["ignore", "pipe", "inherit"] });
-  const url = await new Promise((found, failed) => {
-    let text = "";
-    child.stdout.on("data", (data) => {
-      text += data;
-      const match = /alice is at (http:\S+)/.exec(text);
-      if (match) found(match[1]);
-    });
-    child.once("exit", (code) => failed(new Error(`alice ended with ${code} before she said her address`)));
-  });
-  return { child, url, port: new URL(url).port };
-}
-
-async function stopAlice({ child }) {
-  const gone = new Promise((done) => child.once("exit", done));
-  child.kill("SIGTERM");
-  await gone;
-}
+const startAlice = (listen, settings = []) => start(home, listen, ["ears.enabled=false", ...settings]);
 
 before(async () => {
   if (skip) return;

@@ -7,6 +7,7 @@ import { Connection } from "./connection";
 import { Figure } from "./figure";
 import type { AliceEvent, SegmentId } from "./protocol";
 import { seeded } from "./random";
+import { Sound } from "./sound/sound";
 import { Timeline } from "./timeline";
 import { Transcript } from "./transcript";
 import { View } from "./view";
@@ -34,6 +35,17 @@ function tell(request: Promise<unknown>): void {
   });
 }
 
+const sound = new Sound({
+  say: ({ text, hint }) => view.toast("warning", text, hint),
+  moved: (segment, played_ms) => timeline.apply({ type: "segment_progress", segment, played_ms, at_ms: now() }),
+  finished(segment) {
+    // A short one may begin and end between two looks.
+    timeline.apply({ type: "segment_progress", segment, played_ms: Number.POSITIVE_INFINITY, at_ms: now() });
+    timeline.apply({ type: "segment_finished", segment, at_ms: now() });
+  },
+});
+view.place(sound.panel);
+
 const now = (): number => clock.at(performance.now());
 
 const connection = new Connection({
@@ -47,6 +59,7 @@ const connection = new Connection({
     view.volume(snapshot.volume);
     view.mode(snapshot.mode);
     view.mic(timeline.mic);
+    sound.mic(timeline.mic);
     view.transcript(transcript.lines);
     // A page that only reconnects has shown them.
     if (newEpoch) for (const notice of snapshot.notices) view.toast(notice.level, notice.text, notice.hint);
@@ -56,7 +69,7 @@ const connection = new Connection({
     // Replayed state is in the snapshot already; messages for the person are not.
     if (!event.replayed) {
       clock.observe(event.at_ms, performance.now());
-      timeline.apply(event);
+      if (!sound.knowsBetter(event)) timeline.apply(event);
       transcript.apply(event);
     }
     react(event);
@@ -82,6 +95,7 @@ function react(event: AliceEvent): void {
       break;
     case "mic":
       view.mic(timeline.mic);
+      sound.mic(timeline.mic);
       break;
     case "volume":
       view.volume(event.volume);
@@ -151,6 +165,7 @@ Object.defineProperty(window, "__alice", {
         listen: timeline.listen,
         target: scene.mouth,
         ...(figure ? shown(figure) : NOTHING_SHOWN),
+        sound: { ...sound.call.status, position: sound.call.position },
         sources: { live: connection.live, opened: connection.opened },
       };
     },
@@ -186,4 +201,5 @@ function shown({ life, stage, avatar, model, eyes }: Figure): object {
 }
 
 connection.open();
+sound.call.resume();
 if (figure) void figure.open("/avatar.vrm");

@@ -81,6 +81,15 @@ export class View {
     this.mic({ state: "off", device: null, reason: null });
   }
 
+  /** Finds places for the page's own sound. */
+  place({ button, tap, settings }: { button: HTMLElement; tap: HTMLElement; settings: HTMLElement }): void {
+    this.#talk.before(button);
+    const box = document.createElement("details");
+    box.id = "sound-box";
+    box.append(Object.assign(document.createElement("summary"), { textContent: "Sound" }), settings);
+    document.body.append(tap, box);
+  }
+
   #holdByPointer(): void {
     const hold = this.#hold;
     const button = this.#talk;

@@ -22,6 +22,8 @@ export interface CallListener {
   devices(choices: Choices): void;
   /** What this page plays is so far. */
   moved(segment: SegmentId, playedMs: number): void;
+  /** It was played to its end. */
+  finished(segment: SegmentId): void;
 }
 
 /** Rates that Alice takes, Hz. */
@@ -271,7 +273,10 @@ export class Call {
     clearTimeout(this.#timer);
     const player = this.#sound?.player;
     if (!player) return;
-    for (const ack of player.tick(performance.now())) this.#line.tell(ack);
+    for (const ack of player.tick(performance.now())) {
+      this.#line.tell(ack);
+      if (ack.type === "finished") this.listener.finished({ turn: ack.turn, index: ack.index });
+    }
     const position = player.position;
     if (position) this.listener.moved(position.segment, position.played_ms);
     const wait = player.wait;

@@ -1,4 +1,8 @@
-/** What is seen of the page's own sound: a button, a request for a tap, and a group of settings. */
+/**
+ * What is seen of the page's own sound: a button, a request for a tap, and a group of settings. Makes
+ * its elements; the page puts them where they belong.
+ */
+import "./sound.css";
 import type { CallStatus } from "./call";
 import type { Choice, Choices } from "./devices";
 import { OFFSET_MS, type SoundPreferences } from "./preferences";
@@ -9,59 +13,64 @@ export interface PanelActions {
   prefer(change: Partial<SoundPreferences>): void;
 }
 
-/** Where the parts of the panel go. */
-export interface PanelPlaces {
-  button: HTMLButtonElement;
-  tap: HTMLButtonElement;
-  settings: HTMLElement;
-}
-
 const TITLES: Record<CallStatus["state"], string> = {
-  off: "Use this browser's microphone and speaker",
+  off: "Use this browser's microphone and speaker (F2)",
   starting: "Asking for the microphone…",
-  on: "Stop using this browser's microphone and speaker",
-  reconnecting: "The sound reconnects by itself; press to stop",
+  on: "Stop using this browser's microphone and speaker (F2)",
+  reconnecting: "The sound reconnects by itself; press to stop (F2)",
 };
 const LABELS: Record<CallStatus["state"], string> = { off: "Call", starting: "Call…", on: "Hang up", reconnecting: "Call…" };
+/** A telephone's handset. */
+const ICON = "M6.6 3.5 9 3a1 1 0 0 1 1.1.6l1.2 2.9a1 1 0 0 1-.3 1.1L9.6 8.9a12 12 0 0 0 5.5 5.5l1.3-1.4a1 1 0 0 1 1.1-.3l2.9 1.2a1 1 0 0 1 .6 1.1l-.5 2.4a1.5 1.5 0 0 1-1.5 1.2A15.5 15.5 0 0 1 5.4 5a1.5 1.5 0 0 1 1.2-1.5z";
 
 export class SoundPanel {
-  readonly #places: PanelPlaces;
+  readonly button = document.createElement("button");
+  readonly tap = document.createElement("button");
+  readonly settings = document.createElement("fieldset");
+  readonly #label = document.createElement("span");
   readonly #input: HTMLSelectElement;
   readonly #output: HTMLSelectElement;
   readonly #outputBox: HTMLElement;
   readonly #preferences: SoundPreferences;
 
-  constructor(places: PanelPlaces, preferences: SoundPreferences, actions: PanelActions) {
-    this.#places = places;
+  constructor(preferences: SoundPreferences, actions: PanelActions) {
     this.#preferences = preferences;
-    places.button.addEventListener("click", () => actions.toggle());
-    places.tap.addEventListener("click", () => actions.unblock());
+    const { button, tap, settings } = this;
+    for (const it of [button, tap]) it.type = "button";
+    button.id = "call";
+    button.append(icon(), this.#label);
+    button.addEventListener("click", () => actions.toggle());
+    tap.id = "tap";
+    tap.addEventListener("click", () => actions.unblock());
     this.#input = select((input) => actions.prefer({ input }));
     this.#output = select((output) => actions.prefer({ output }));
-    this.#outputBox = labelled("Loudspeaker", this.#output);
+    this.#outputBox = labelled("Speaker", this.#output);
     const offset = document.createElement("input");
     Object.assign(offset, { type: "number", min: String(OFFSET_MS.min), max: String(OFFSET_MS.max), step: "10" });
     offset.value = String(preferences.offset_ms);
     offset.addEventListener("change", () => {
-      if (offset.checkValidity() && offset.value !== "") actions.prefer({ offset_ms: offset.valueAsNumber });
+      if (offset.value !== "" && offset.checkValidity()) actions.prefer({ offset_ms: offset.valueAsNumber });
       else offset.reportValidity();
     });
-    const offsetBox = labelled("Delay of the loudspeaker, ms", offset);
-    offsetBox.title = "When her lips are ahead of her voice, as with Bluetooth, raise it.";
-    places.settings.append(labelled("Microphone", this.#input), this.#outputBox, offsetBox);
+    const offsetBox = labelled("Delay of the speaker, ms", offset);
+    offsetBox.title = "Raise it when her lips are ahead of her voice, as with Bluetooth.";
+    settings.id = "sound";
+    const legend = document.createElement("legend");
+    legend.textContent = "This browser's sound";
+    settings.append(legend, labelled("Microphone", this.#input), this.#outputBox, offsetBox);
     this.devices({ inputs: [], outputs: [] });
+    this.status({ state: "off", microphone: null, blocked: false });
   }
 
-  status(status: CallStatus): void {
-    const { button, tap } = this.#places;
-    button.dataset["call"] = status.state;
-    button.setAttribute("aria-pressed", String(status.state !== "off"));
-    button.title = status.microphone ? `${TITLES[status.state]} (${status.microphone})` : TITLES[status.state];
-    button.setAttribute("aria-label", TITLES[status.state]);
-    const label = button.querySelector("span") ?? button;
-    label.textContent = LABELS[status.state];
-    tap.hidden = !status.blocked;
-    tap.textContent = status.microphone === null ? "Tap to hear" : "Tap to talk and hear";
+  status({ state, microphone, blocked }: CallStatus): void {
+    const { button, tap } = this;
+    button.dataset["call"] = state;
+    button.setAttribute("aria-pressed", String(state !== "off"));
+    button.setAttribute("aria-label", TITLES[state]);
+    button.title = microphone ? `${TITLES[state]}: ${microphone}` : TITLES[state];
+    this.#label.textContent = LABELS[state];
+    tap.hidden = !blocked;
+    tap.textContent = microphone === null ? "Tap to hear" : "Tap to talk and hear";
   }
 
   devices({ inputs, outputs }: Choices): void {
@@ -69,6 +78,17 @@ export class SoundPanel {
     fill(this.#output, outputs, this.#preferences.output);
     this.#outputBox.hidden = outputs.length === 0;
   }
+}
+
+function icon(): SVGSVGElement {
+  const name = "http://www.w3.org/2000/svg";
+  const svg = document.createElementNS(name, "svg");
+  svg.setAttribute("viewBox", "0 0 24 24");
+  svg.setAttribute("aria-hidden", "true");
+  const path = document.createElementNS(name, "path");
+  path.setAttribute("d", ICON);
+  svg.append(path);
+  return svg;
 }
 
 function select(chosen: (id: string) => void): HTMLSelectElement {
