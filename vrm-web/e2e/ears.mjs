@@ -40,7 +40,7 @@ export function listen() {
   };
   const start = AudioBufferSourceNode.prototype.start;
   AudioBufferSourceNode.prototype.start = function (when, ...rest) {
-    heard.starts.push({ at: Math.round(when * this.context.sampleRate), frames: this.buffer.length });
+    heard.starts.push({ at: Math.round(when * this.context.sampleRate), samples: this.buffer.getChannelData(0).slice() });
     return start.call(this, when, ...rest);
   };
 
@@ -56,19 +56,34 @@ export function listen() {
     return Math.sqrt(samples.reduce((sum, sample) => sum + sample * sample, 0) / Math.max(samples.length, 1));
   };
   /**
-   * Where the last 0.7 s of what was rendered lie in what came down the line, sample for sample: a gap, an
-   * overlap or a wrong sample between them makes it `null`.
+   * Whether the last 0.7 s that were rendered are, sample for sample, what was asked for: each part from
+   * its frame on, and silence where there is none. A gap or an overlap of one sample would show.
    */
-  heard.place = () => {
+  heard.isWhole = () => {
     const out = heard.rendered();
-    const sound = Float32Array.from([...heard.sound.values()].flat().flatMap((part) => [...part]), (sample) => sample / 32768);
-    const same = (at, i) => Math.abs(out[i] - sound[at + i]) < 1e-4;
-    for (let at = 0; at + out.length <= sound.length; at++) {
+    const end = Math.round(heard.context.currentTime * heard.context.sampleRate);
+    // The clock that a page sees goes in steps.
+    const slack = 8192;
+    const wanted = new Float32Array(out.length + 2 * slack);
+    const first = end - out.length - slack;
+    for (const { at, samples } of heard.starts) samples.forEach((sample, i) => (wanted[at + i - first] = sample));
+    for (let shift = 0; shift <= 2 * slack; shift++) {
       let i = 0;
-      while (i < out.length && same(at, i)) i++;
-      if (i === out.length) return at;
+      while (i < out.length && Math.abs(out[i] - wanted[i + shift]) < 1e-4) i++;
+      if (i === out.length) return true;
     }
-    return null;
+    return false;
+  };
+  /** Parts of sound of one segment that do not begin where the one before ended. */
+  heard.gaps = () => {
+    let [to, cursor, gaps] = [0, 0, 0];
+    const ends = [...heard.sound.values()].map((parts) => (to += parts.reduce((sum, part) => sum + part.length, 0)));
+    heard.starts.forEach(({ at, samples }, k) => {
+      const before = heard.starts[k - 1];
+      if (before && !ends.includes(cursor) && before.at + before.samples.length !== at) gaps++;
+      cursor += samples.length;
+    });
+    return gaps;
   };
   /** How far a segment is by the clock of the context and what was asked of it alone, ms. */
   heard.positionOf = ({ turn, index }) => {
@@ -80,8 +95,8 @@ export function listen() {
       if (name === `${turn}.${index}`) break;
     }
     for (const start of heard.starts) {
-      if (cursor >= from && cursor < to) frames += Math.min(Math.max(now - start.at, 0), start.frames);
-      cursor += start.frames;
+      if (cursor >= from && cursor < to) frames += Math.min(Math.max(now - start.at, 0), start.samples.length);
+      cursor += start.samples.length;
     }
     return (frames / context.sampleRate) * 1000;
   };
