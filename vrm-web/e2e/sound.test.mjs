@@ -210,6 +210,24 @@ test("sound that the browser blocks is kept, not told as played, and a click pla
   );
 });
 
+test("a call that goes on after a reload waits for a tap to hear as well", { skip }, async () => {
+  await withPage(
+    ["--autoplay-policy=document-user-activation-required", ...microphone("reloaded", [60])],
+    async (page) => {
+      const line = await page.context().newCDPSession(page);
+      const peek = async (expression) => (await line.send("Runtime.evaluate", { expression, returnByValue: true, userGesture: false })).result.value;
+      await until("the line is open", () => peek("window.__alice?.snapshot.sound.state === 'on'"), 30_000);
+      assert.equal(await peek("document.querySelector('#tap').textContent"), "Tap to talk and hear");
+      assert.equal(await peek("window.__heard.sent"), 0);
+      // Anywhere will do.
+      await page.mouse.click(4, 4);
+      await until("the microphone is heard", async () => (await page.evaluate(() => window.__heard.sent)) > 10_000);
+      assert.equal(await page.isVisible("#tap"), false);
+    },
+    { kept: true },
+  );
+});
+
 test("a page without leave for the microphone says what to do and is the loudspeaker all the same", { skip }, async () => {
   model.reply = "I am still here.";
   await withPage(DENIED, async (page) => {
@@ -247,6 +265,10 @@ test("another microphone and the delay of a speaker are chosen, used at once and
       return window.__heard.positionOf(playing.segment) - playing.played_ms;
     });
     assert.ok(Math.abs(late - 250) <= 80, `${late} ms`);
+    await post("volume", { volume: 0 });
+    await silent(page);
+    await post("volume", { volume: 1 });
+    await sounds(page);
     await page.reload();
     await until("the call goes on", async () => (await look(page)).sound.state === "on", 20_000);
     assert.equal((await look(page)).sound.microphone, other);

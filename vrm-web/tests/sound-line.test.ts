@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { Line, meaning, refusal, type LineState, type Socket, type Trouble } from "../src/sound/line";
+import { Line, meaning, refusal, type LineState, type Refusal, type Socket } from "../src/sound/line";
 import { readMark, type Hello, type Mark } from "../src/sound/messages";
 
 class FakeSocket implements Socket {
@@ -35,7 +35,7 @@ function rig() {
   const states: LineState[] = [];
   const marks: Mark[] = [];
   const sounds: ArrayBuffer[] = [];
-  const server: { trouble: Trouble | null } = { trouble: null };
+  const server: { trouble: Refusal | null } = { trouble: null };
   const line = new Line(
     {
       open() {
@@ -135,12 +135,32 @@ describe("the line", () => {
     sockets[0]!.opens();
     sockets[0]!.ends(1008, "Alice can't hear now");
     expect(states.at(-1)).toMatchObject({ kind: "refused", text: expect.stringContaining("Alice can't hear now") });
-    server.trouble = { text: "no token", hint: "show it" };
+    server.trouble = { text: "no token", hint: "show it", sure: true };
     line.open(HELLO);
     sockets[1]!.ends(1006);
     await vi.advanceTimersByTimeAsync(60_000);
     expect(states.at(-1)).toEqual({ kind: "refused", text: "no token", hint: "show it" });
     expect(sockets).toHaveLength(2);
+  });
+
+  it("does not give up because she came back between two questions, but after some tries it does", async () => {
+    const { line, sockets, states, server } = rig();
+    server.trouble = refusal(426, null);
+    line.open(HELLO);
+    sockets[0]!.ends(1006);
+    await vi.advanceTimersByTimeAsync(500);
+    sockets[1]!.opens();
+    sockets[1]!.says({ type: "ready" });
+    expect(states.at(-1)).toEqual({ kind: "open" });
+    sockets[1]!.ends(1006);
+    for (const socket of [2, 3]) {
+      await vi.advanceTimersByTimeAsync(1_000);
+      expect(states.at(-1)).toEqual({ kind: "connecting" });
+      sockets[socket]!.ends(1006);
+    }
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(states.at(-1)?.kind).toBe("refused");
+    expect(sockets).toHaveLength(4);
   });
 
   it("is closed for good by the person, while it waits and while it asks too", async () => {
@@ -194,7 +214,8 @@ describe("the end of a line", () => {
 
   it("is explained by what the server says to a plain request", () => {
     const body = { error: { code: "token_needed", message: "this request needs Alice's token", hint: "open the page with `?token=`" } };
-    expect(refusal(401, body)).toEqual({ text: "The line for sound was refused: this request needs Alice's token.", hint: "open the page with `?token=`" });
+    const wanted = { text: "The line for sound was refused: this request needs Alice's token.", hint: "open the page with `?token=`", sure: true };
+    expect(refusal(401, body)).toEqual(wanted);
     expect(refusal(403, null)?.text).toContain("403");
     expect(refusal(426, null)?.text).toContain("WebSockets");
     expect(refusal(502, null)).toBeNull();

@@ -2,7 +2,7 @@
 import type { SegmentId } from "../protocol";
 import { ContextDeck } from "./deck";
 import { choices, has, type Choices } from "./devices";
-import { Line, refusal, type LineState, type Trouble } from "./line";
+import { Line, refusal, type LineState, type Refusal, type Trouble } from "./line";
 import type { Hello } from "./messages";
 import { Microphone, standsInTheWay, whyNoMicrophone } from "./microphone";
 import { Player } from "./player";
@@ -296,7 +296,7 @@ function openContext(): AudioContext {
 }
 
 /** Asks the server why the line does not open. */
-async function whyNot(): Promise<Trouble | null> {
+async function whyNot(): Promise<Refusal | null> {
   try {
     const response = await fetch("/audio");
     return refusal(response.status, await response.json().catch(() => null));

@@ -44,12 +44,14 @@ export class ContextDeck implements Deck {
     buffer.getChannelData(0).set(samples);
     const source = this.#context.createBufferSource();
     source.buffer = buffer;
-    source.connect(this.#bus);
+    const [bus, sources] = [this.#bus, this.#sources];
+    source.connect(bus);
     source.onended = () => {
-      this.#sources.delete(source);
+      sources.delete(source);
       source.disconnect();
+      if (bus !== this.#bus && sources.size === 0) bus.disconnect();
     };
-    this.#sources.add(source);
+    sources.add(source);
     source.start(at / this.rate);
   }
 

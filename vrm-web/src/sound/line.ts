@@ -34,7 +34,7 @@ export type LineState =
 export interface LineParts {
   open(): Socket;
   /** Why a line that never opened was refused, as far as the server tells; `null`: try again. */
-  ask(): Promise<Trouble | null>;
+  ask(): Promise<Refusal | null>;
   random(): number;
 }
 
@@ -47,6 +47,9 @@ export interface LineListener {
 /** What waits to go up is the sound of so many bytes at most (two seconds at 48 kHz): later than that it is of no use. */
 const LATE_BYTES = 192_000;
 
+/** What is not sure is believed after so many tries. */
+const UNSURE_TRIES = 2;
+
 /** What the end of a line means. `ready`: Alice had let it in. */
 export function meaning(code: number, reason: string, ready: boolean): "again" | "taken" | Trouble {
   if (code === 1001 && reason === "another device took over") return "taken";
@@ -58,18 +61,22 @@ export function meaning(code: number, reason: string, ready: boolean): "again" |
   };
 }
 
+/** Why a line did not open. Not `sure`: she may have been started between the two questions. */
+export type Refusal = Trouble & { sure: boolean };
+
 /** What the answer to a plain `GET /audio` says about a line that does not open. */
-export function refusal(status: number, body: unknown): Trouble | null {
+export function refusal(status: number, body: unknown): Refusal | null {
   const error = (body as { error?: { message?: unknown; hint?: unknown } } | null)?.error;
   if (status === 401 || status === 403) {
     const text = typeof error?.message === "string" ? error.message : `the server answered ${status}`;
     const hint = typeof error?.hint === "string" ? error.hint : "Open the page with the token again.";
-    return { text: `The line for sound was refused: ${text}.`, hint };
+    return { text: `The line for sound was refused: ${text}.`, hint, sure: true };
   }
   if (status === 426) {
     return {
       text: "The line for sound does not open: something between here and Alice does not pass WebSockets on.",
       hint: "Let the reverse proxy upgrade connections to /audio (docs/remote-audio.md has examples).",
+      sure: false,
     };
   }
   return null;
@@ -170,7 +177,7 @@ export class Line {
     // A browser does not say why a line did not open.
     const trouble = opened ? null : await this.parts.ask();
     if (socket !== this.#socket) return;
-    if (trouble) return this.#give({ kind: "refused", ...trouble });
+    if (trouble && (trouble.sure || this.#attempt >= UNSURE_TRIES)) return this.#give({ kind: "refused", text: trouble.text, hint: trouble.hint });
     this.#socket = null;
     this.#attempt++;
     this.#timer = setTimeout(() => this.#connect(), pauseMs(this.#attempt, this.parts.random()));
