@@ -5,6 +5,7 @@ import { readMark, type Hello, type Mark } from "../src/sound/messages";
 class FakeSocket implements Socket {
   binaryType: BinaryType = "blob";
   bufferedAmount = 0;
+  readyState = 1;
   onopen: Socket["onopen"] = null;
   onmessage: Socket["onmessage"] = null;
   onclose: Socket["onclose"] = null;
@@ -98,6 +99,15 @@ describe("the line", () => {
     expect(line.hear(new ArrayBuffer(4))).toBe(false);
     socket.bufferedAmount = 0;
     expect(line.hear(new ArrayBuffer(4))).toBe(true);
+  });
+
+  it("sends nothing into a socket that is closing", () => {
+    const { line, letIn } = rig();
+    const socket = letIn();
+    socket.readyState = 2;
+    expect(line.hear(new ArrayBuffer(4))).toBe(false);
+    line.tell({ type: "finished", turn: 1, index: 0 });
+    expect(socket.sent).toHaveLength(1);
   });
 
   it("comes back by itself, with longer and longer pauses", async () => {

@@ -9,6 +9,7 @@ import { readMark, type Ack, type Hello, type Mark } from "./messages";
 export interface Socket {
   binaryType: BinaryType;
   readonly bufferedAmount: number;
+  readonly readyState: number;
   onopen: ((event: Event) => void) | null;
   onmessage: ((event: MessageEvent) => void) | null;
   onclose: ((event: CloseEvent) => void) | null;
@@ -44,6 +45,8 @@ export interface LineListener {
   sound(bytes: ArrayBuffer): void;
 }
 
+/** `WebSocket.OPEN`: a socket that is closing takes nothing any more, before it says that it is closed. */
+const OPEN = 1;
 /** What waits to go up is the sound of so many bytes at most (two seconds at 48 kHz): later than that it is of no use. */
 const LATE_BYTES = 192_000;
 
@@ -121,13 +124,13 @@ export class Line {
 
   /** Tells Alice what was played. */
   tell(ack: Ack): void {
-    if (this.#ready) this.#socket?.send(JSON.stringify(ack));
+    if (this.#ready && this.#socket?.readyState === OPEN) this.#socket.send(JSON.stringify(ack));
   }
 
   /** Sends a frame of the microphone; `false` when it was dropped. */
   hear(frame: ArrayBuffer): boolean {
     if (!this.#ready || !this.#socket || !this.#hello?.input_rate) return false;
-    if (this.#socket.bufferedAmount > LATE_BYTES) return false;
+    if (this.#socket.readyState !== OPEN || this.#socket.bufferedAmount > LATE_BYTES) return false;
     this.#socket.send(frame);
     return true;
   }
