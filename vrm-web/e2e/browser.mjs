@@ -19,8 +19,14 @@ const FLAGS = [
 
 export const SHOTS = process.env.ALICE_SHOTS ?? join(tmpdir(), "alice-shots");
 
-export async function openBrowser(more = []) {
-  return chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", headless: true, args: [...FLAGS, ...more] });
+/** `aloud`: what it plays goes to the sound server. */
+export async function openBrowser(more = [], aloud = false) {
+  return chromium.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    headless: true,
+    args: [...FLAGS, ...more],
+    ...(aloud ? { ignoreDefaultArgs: ["--mute-audio"] } : {}),
+  });
 }
 
 /** Opens the page and waits for the avatar. `problems` fills with page errors. */

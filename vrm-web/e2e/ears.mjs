@@ -2,7 +2,7 @@
 
 /** Put in before the page's own scripts. */
 export function listen() {
-  const heard = { up: [], down: [], sent: 0, sound: new Map(), starts: [], context: null, analyser: null };
+  const heard = { up: [], down: [], sent: 0, levels: [], sound: new Map(), starts: [], context: null, analyser: null };
   window.__heard = heard;
   const now = () => performance.now();
 
@@ -24,7 +24,12 @@ export function listen() {
     }
     send(data) {
       if (typeof data === "string") heard.up.push({ at: now(), ...JSON.parse(data) });
-      else heard.sent += data.byteLength;
+      else {
+        heard.sent += data.byteLength;
+        const samples = new Int16Array(data);
+        const power = samples.reduce((sum, sample) => sum + (sample / 32768) ** 2, 0) / samples.length;
+        heard.levels.push(10 * Math.log10(power + 1e-12));
+      }
       super.send(data);
     }
   };

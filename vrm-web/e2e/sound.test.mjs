@@ -3,7 +3,7 @@
  * and a language model that answers what the test wants. Chromium's microphone is a file.
  */
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -59,8 +59,8 @@ function microphone(name, parts) {
 }
 
 /** Opens a browser with these flags and the page in it, and closes both. */
-async function withPage(flags, use, { url = alice.url, context = {}, kept = false } = {}) {
-  const browser = await openBrowser(flags);
+async function withPage(flags, use, { url = alice.url, context = {}, kept = false, aloud = false } = {}) {
+  const browser = await openBrowser(flags, aloud);
   try {
     const page = await (await browser.newContext({ viewport: { width: 480, height: 360 }, ...context })).newPage();
     page.problems = [];
@@ -177,6 +177,57 @@ test("who speaks over her makes the page silent, and only what was heard is kept
     const cut = await until("the cut reply is kept", async () => (await history()).findLast(({ from_user, interrupted }) => !from_user && interrupted));
     assert.ok(cut.text.length > 0 && cut.text.length < LONG.length / 2, cut.text);
   });
+});
+
+const pulse = (() => {
+  try {
+    execFileSync("pulseaudio", ["--version"], { stdio: "ignore" });
+    return false;
+  } catch {
+    return "pulseaudio is not installed";
+  }
+})();
+
+test("her own voice, straight from the loudspeaker into the microphone, does not interrupt her", { skip: skip || pulse }, async () => {
+  // A sound server of our own, whose microphone hears its loudspeaker and nothing else.
+  const home = mkdtempSync(join(tmpdir(), "alice-loop-"));
+  const line = `unix:${home}/native`;
+  const env = { ...process.env, HOME: home, XDG_RUNTIME_DIR: home, PULSE_RUNTIME_PATH: join(home, "pulse") };
+  const modules = ["module-null-sink sink_name=speaker", "module-remap-source master=speaker.monitor source_name=mic", `module-native-protocol-unix socket=${home}/native auth-anonymous=1`];
+  const server = spawn("pulseaudio", ["-n", "--daemonize=no", "--exit-idle-time=-1", "--use-pid-file=no", ...modules.flatMap((it) => ["-L", it])], { env, stdio: "ignore" });
+  const before = process.env.PULSE_SERVER;
+  try {
+    process.env.PULSE_SERVER = line;
+    await until("the sound server is there", () => {
+      try {
+        execFileSync("pactl", ["set-default-source", "mic"], { stdio: "ignore" });
+        return true;
+      } catch {
+        return false;
+      }
+    });
+    model.reply = LONG.slice(0, 240);
+    await withPage(
+      ["--use-fake-ui-for-media-stream"],
+      async (page) => {
+        await call(page);
+        const { turn } = await (await post("chat", { text: "Tell me about the sea." })).json();
+        await sounds(page);
+        const from = await page.evaluate(() => window.__heard.levels.length);
+        const entry = await until("the reply is over", async () => (await history()).find((it) => it.turn === turn && !it.from_user), 60_000);
+        const levels = (await page.evaluate((from) => window.__heard.levels.slice(from), from)).sort((a, b) => a - b);
+        console.log(`of her voice the microphone heard ${levels[levels.length >> 1].toFixed(0)} dB (median of ${levels.length} frames)`);
+        assert.equal(entry.interrupted, false);
+        assert.ok(levels[levels.length >> 1] < -60);
+      },
+      { aloud: true },
+    );
+  } finally {
+    if (before === undefined) delete process.env.PULSE_SERVER;
+    else process.env.PULSE_SERVER = before;
+    server.kill();
+    rmSync(home, { recursive: true, force: true });
+  }
 });
 
 test("sound that the browser blocks is kept, not told as played, and a click plays it", { skip }, async () => {

@@ -3,6 +3,7 @@ import { choices, has } from "../src/sound/devices";
 import { Framer } from "../src/sound/framer";
 import { constraints, standsInTheWay, whyNoMicrophone } from "../src/sound/microphone";
 import { soundPreferences } from "../src/sound/preferences";
+import { WARM_UP_MS, WarmUp } from "../src/sound/warm-up";
 
 describe("the microphone's frames", () => {
   it.each([8_000, 16_000, 44_100, 48_000])("are 20 ms long at %i Hz, whatever the blocks", (rate) => {
@@ -46,6 +47,21 @@ describe("the microphone", () => {
     const { text, hint } = whyNoMicrophone(name);
     expect(text).toContain("only the loudspeaker");
     expect(hint).not.toBe("");
+  });
+});
+
+describe("an echo canceller that was just started", () => {
+  it("is given the first second of her voice to learn, and the user is heard before, between and after", () => {
+    const warmUp = new WarmUp();
+    const frame = Int16Array.of(1, 2).buffer;
+    const heard = (sounds: boolean): boolean => warmUp.pass(frame, sounds) === frame;
+    expect(heard(false)).toBe(true);
+    const silence = warmUp.pass(frame, true);
+    expect([...new Int16Array(silence)]).toEqual([0, 0]);
+    for (let ms = 20; ms < WARM_UP_MS / 2; ms += 20) expect(heard(true)).toBe(false);
+    expect(heard(false)).toBe(true);
+    for (let ms = WARM_UP_MS / 2; ms < WARM_UP_MS; ms += 20) expect(heard(true)).toBe(false);
+    expect(heard(true)).toBe(true);
   });
 });
 

@@ -7,6 +7,7 @@ import type { Hello } from "./messages";
 import { Microphone, standsInTheWay, whyNoMicrophone } from "./microphone";
 import { Player } from "./player";
 import { SOUND_KEY, soundPreferences, type SoundPreferences } from "./preferences";
+import { WarmUp } from "./warm-up";
 
 export interface CallStatus {
   /** `on`: this browser is Alice's loudspeaker, and her microphone if `microphone` names one. */
@@ -30,6 +31,11 @@ export interface CallListener {
 const RATES = { min: 8_000, max: 48_000 } as const;
 /** In this tab a call goes on after a reload; another tab does not take it over by being opened. */
 const KEPT_CALL = "alice.call";
+
+const ECHO: Trouble = {
+  text: "This browser does not take Alice's voice out of what its microphone hears, so she may interrupt herself.",
+  hint: "Use headphones, or set `ears.mode` to `half-duplex`.",
+};
 
 /** What a call holds while it lasts. */
 interface Sound {
@@ -199,15 +205,17 @@ export class Call {
     const trouble = standsInTheWay(window.isSecureContext, "mediaDevices" in navigator && "audioWorklet" in sound.context, location.hostname);
     if (trouble) return this.listener.trouble(trouble);
     try {
+      const warmUp = new WarmUp();
       const microphone = await Microphone.open(
         sound.context,
         this.preferences.input,
-        (frame) => this.#line.hear(frame),
+        (frame) => this.#line.hear(warmUp.pass(frame, sound.player.position !== null)),
         () => void this.#renewMicrophone(),
       );
       if (epoch !== this.#epoch) return microphone.close();
       microphone.mute(this.#muted);
       this.#microphone = microphone;
+      if (!microphone.echoCancelled) this.listener.trouble(ECHO);
     } catch (error) {
       if (epoch !== this.#epoch) return;
       const name = error instanceof DOMException ? error.name : String(error);

@@ -1,12 +1,14 @@
 /** Cuts the sound of a microphone into frames of 20 ms, s16le. Runs in the audio thread. */
 
+export const FRAME_MS = 20;
+
 export class Framer {
   readonly #frame: Float32Array;
   #filled = 0;
 
   /** `rate`: samples a second. */
   constructor(rate: number) {
-    this.#frame = new Float32Array(Math.round(rate / 50));
+    this.#frame = new Float32Array(Math.round((rate * FRAME_MS) / 1000));
   }
 
   /** Takes a block with one or more channels, which are mixed; returns the frames that are full. */
