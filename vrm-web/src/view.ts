@@ -86,7 +86,7 @@ export class View {
     this.#talk.before(button);
     const box = document.createElement("details");
     box.id = "sound-box";
-    box.append(Object.assign(document.createElement("summary"), { textContent: "Sound" }), settings);
+    box.append(Object.assign(document.createElement("summary"), { textContent: "This browser's sound" }), settings);
     document.body.append(tap, box);
   }
 
